@@ -1,0 +1,151 @@
+package rowio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// Record is one data record. Raw and Fields are valid until the next call of
+// Reader.Next.
+type Record struct {
+	// Raw is the record as it is in the file, record end included: all of it, or
+	// the first MaxRecordBytes bytes of a single line that is longer.
+	Raw      []byte
+	RawBytes int64 // length in the file; more than len(Raw) only for such a line
+	Row      int64
+	Line     int64 // physical line of the first byte
+	Offset   int64 // of the first byte
+
+	// Fields are the cells without quotes and escapes. nil when the record has no
+	// cells that can be told apart; at most Layout.Columns+1 of them when there are
+	// too many; without the cell that TrailingDelimiter stands for.
+	Fields            [][]byte
+	Bad               *RowProblem // nil when well formed
+	TrailingDelimiter bool        // one empty cell too many was dropped
+}
+
+// Reader gives the data records of a chunk or of a whole file. It allocates
+// nothing per well-formed row.
+type Reader struct {
+	src    *source
+	pos    Position
+	cells  splitter
+	long   []byte // head of a line longer than a record may be
+	peeked bool
+}
+
+// NewReader reads records from r, which holds the bytes of the file from
+// at.Offset to the end of a chunk or of the file. A stream that is cut short
+// without an error looks like the end: compare Position with the chunk's End
+// after io.EOF.
+func NewReader(r io.Reader, l Layout, at Position) *Reader {
+	src := newSource(r, l, at, nil)
+	return &Reader{src: src, pos: at, cells: newCellSplitter(src.g)}
+}
+
+// Position is the place behind the last record returned, blank lines behind it
+// not included; after io.EOF, the end. A Reader that starts there gives exactly
+// the records that are left.
+func (r *Reader) Position() Position { return r.pos }
+
+// Next returns the next data record, or io.EOF. Blank lines and comments are
+// passed over.
+func (r *Reader) Next() (Record, error) {
+	for {
+		sp, err := r.src.next()
+		if err != nil {
+			return Record{}, err
+		}
+		if sp.kind == dataRow {
+			return r.record(sp)
+		}
+		if _, err := r.consume(sp); err != nil {
+			return Record{}, err
+		}
+	}
+}
+
+// consume moves behind a span and returns its length in the file.
+func (r *Reader) consume(sp span) (int64, error) {
+	n, lines := int64(sp.n), sp.lines
+	r.src.lo += sp.n
+	if sp.open {
+		rest, ends, err := r.src.finish()
+		if err != nil {
+			return 0, err
+		}
+		n, lines = n+rest, lines+ends
+	}
+	r.pos.Offset += n
+	r.pos.Line += lines
+	return n, nil
+}
+
+func (r *Reader) record(sp span) (Record, error) {
+	rec := Record{
+		Raw: r.src.buf[r.src.lo : r.src.lo+sp.n : r.src.lo+sp.n],
+		Row: r.pos.Row, Line: r.pos.Line, Offset: r.pos.Offset,
+	}
+	if sp.open { // reading on overwrites the bytes held
+		r.long = append(r.long[:0], rec.Raw...)
+		rec.Raw = r.long
+	}
+	n, err := r.consume(sp)
+	if err != nil {
+		return Record{}, err
+	}
+	rec.RawBytes = n
+	r.pos.Row++
+	if sp.flaw != sound {
+		rec.Bad = r.malformed(sp.flaw)
+		return rec, nil
+	}
+	r.read(&rec)
+	return rec, nil
+}
+
+func (r *Reader) malformed(f flaw) *RowProblem {
+	p := &RowProblem{Code: CodeMalformedRow}
+	switch f {
+	case textAfterQuote:
+		p.Message = "text after the closing quote of a cell; a quote inside a quoted cell must be doubled"
+	case openQuote:
+		p.Message = fmt.Sprintf("unterminated quote: a quoted cell of this line has no proper closing quote before the end of the file or within %d bytes", r.src.g.max)
+	case overlong:
+		p.Message = fmt.Sprintf("line longer than %d bytes", r.src.g.max)
+	}
+	return p
+}
+
+// read splits a record that ended as it should and looks at its bytes.
+func (r *Reader) read(rec *Record) {
+	g := &r.src.g
+	content := g.content(rec.Raw)
+	fields, count, stray := r.cells.split(content)
+	rec.Fields = fields
+	switch {
+	case bytes.IndexByte(content, 0) >= 0:
+		rec.Bad = &RowProblem{CodeMalformedRow, "NUL byte in the row"}
+	case !utf8.Valid(content):
+		rec.Bad = invalidEncoding(content)
+	case stray && g.end == '\n':
+		rec.Bad = &RowProblem{CodeMalformedRow, "carriage return in a cell without quotes, in a file whose records end in line feeds"}
+	case stray:
+		rec.Bad = &RowProblem{CodeMalformedRow, "line feed in a cell without quotes, in a file whose records end in carriage returns"}
+	case g.columns == 0 || count == g.columns:
+	case count == g.columns+1 && len(fields[count-1]) == 0:
+		rec.Fields, rec.TrailingDelimiter = fields[:g.columns], true
+	default:
+		rec.Bad = wrongCount(count, g.columns)
+	}
+}
+
+func wrongCount(got, want int) *RowProblem {
+	cells := "cells"
+	if got == 1 {
+		cells = "cell"
+	}
+	return &RowProblem{CodeWrongColumnCount, fmt.Sprintf("%d %s, expected %d", got, cells, want)}
+}

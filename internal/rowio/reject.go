@@ -1,0 +1,124 @@
+package rowio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// RejectColumns are the columns that RejectWriter puts before those of the file.
+var RejectColumns = []string{"_row_number", "_code", "_field", "_class", "_message"}
+
+// Reject is a row that was not applied.
+type Reject struct {
+	Row                         int64
+	Code, Field, Class, Message string
+	Raw                         []byte // exact bytes of the record, with its record end if it has one
+}
+
+// RejectWriter writes rejected.csv in the dialect of the file it comes from:
+// rows can be repaired in it and imported again.
+//
+// The added columns stand first and the raw bytes follow untouched, because
+// behind a row with an open quote they would be text of its last cell. The row
+// number is always quoted for the same reason: an open quote of the row before
+// meets it as a closing quote followed by a digit, which is malformed in any
+// dialect, so it can never swallow the next row. A record that the file ended
+// without a record end gets one. The added columns count towards
+// MaxRecordBytes when the file is read again. Without a header in the file none
+// is written.
+type RejectWriter struct {
+	w      io.Writer
+	g      grammar
+	layout Layout
+	line   []byte
+	err    error
+}
+
+// NewRejectWriter writes rows of a file of layout l to w, unbuffered.
+func NewRejectWriter(w io.Writer, l Layout) *RejectWriter {
+	g, err := l.grammar()
+	return &RejectWriter{w: w, g: g, layout: l, err: err}
+}
+
+// Header writes what stands before the rows: a sep= line if the file had one,
+// and the column names.
+func (w *RejectWriter) Header() error {
+	w.line = w.line[:0]
+	end := w.layout.recordEndBytes()
+	if w.layout.SepLine {
+		w.line = append(w.line, "sep="+string(w.g.delim)+end...)
+	}
+	if len(w.layout.Header) > 0 {
+		for i, name := range RejectColumns {
+			w.cell(name, i == 0)
+			w.line = append(w.line, w.g.delim)
+		}
+		for i, name := range w.layout.Header {
+			if i > 0 {
+				w.line = append(w.line, w.g.delim)
+			}
+			w.cell(name, false)
+		}
+		w.line = append(w.line, end...)
+	}
+	return w.flush()
+}
+
+// Write writes one row.
+func (w *RejectWriter) Write(r Reject) error {
+	w.line = w.line[:0]
+	w.cell(strconv.FormatInt(r.Row, 10), true)
+	for _, text := range []string{r.Code, r.Field, r.Class, r.Message} {
+		w.line = append(w.line, w.g.delim)
+		w.cell(text, false)
+	}
+	w.line = append(w.line, w.g.delim)
+	w.line = append(w.line, r.Raw...)
+	if !bytes.HasSuffix(r.Raw, []byte{w.g.end}) {
+		w.line = append(w.line, w.layout.recordEndBytes()...)
+	}
+	return w.flush()
+}
+
+func (w *RejectWriter) flush() error {
+	if w.err != nil {
+		return w.err
+	}
+	if _, err := w.w.Write(w.line); err != nil {
+		w.err = fmt.Errorf("write rejected rows: %w", err)
+	}
+	return w.err
+}
+
+// cell adds one cell, quoted if asked or needed.
+func (w *RejectWriter) cell(text string, quoted bool) {
+	if !quoted && !w.needsQuotes(text) {
+		w.line = append(w.line, text...)
+		return
+	}
+	w.line = append(w.line, w.g.quote)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == w.g.quote && w.g.doubled:
+			w.line = append(w.line, c)
+		case w.g.escape != 0 && (c == w.g.quote || c == w.g.escape):
+			w.line = append(w.line, w.g.escape)
+		}
+		w.line = append(w.line, text[i])
+	}
+	w.line = append(w.line, w.g.quote)
+}
+
+func (w *RejectWriter) needsQuotes(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == w.g.delim, c == w.g.quote, c == '\r', c == '\n', c == ' ' && i == 0:
+			return true
+		case w.g.escape != 0 && c == w.g.escape:
+			return true
+		}
+	}
+	return false
+}

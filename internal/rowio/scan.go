@@ -1,0 +1,144 @@
+package rowio
+
+import (
+	"bytes"
+	"math"
+)
+
+// verdict is what scan says about the bytes it was given.
+type verdict uint8
+
+const (
+	ended   verdict = iota // the record ends at cursor.pos
+	more                   // the bytes ran out at cursor
+	crossed                // a quoted cell goes on over the line given
+	broken                 // text after the closing quote at cursor.pos
+)
+
+// cursor is a state of the record grammar between two bytes: what lies before
+// pos is settled. A scan can go on from any cursor it returned.
+type cursor struct {
+	pos    int
+	quoted bool // inside a quoted cell
+	multi  bool // a quoted cell holds a line end, or may
+}
+
+const noLine = math.MaxInt
+
+// scan looks for the end of the record that starts at w[0], going on from at.
+// final says that the file ends where w ends. line is an index behind a line
+// end: a quoted cell that goes on over it stops the scan (noLine: none does).
+func (g *grammar) scan(w []byte, at cursor, line int, final bool) (cursor, verdict) {
+	nl := -1 // next line end at or behind pos
+	for {
+		if !at.quoted {
+			if nl < at.pos {
+				nl = indexFrom(w, at.pos, g.end)
+			}
+			q := bytes.IndexByte(w[at.pos:nl], g.quote)
+			if q < 0 {
+				return g.unquotedEnd(w, at, nl, final)
+			}
+			opens := g.opens(w, at.pos+q)
+			at.pos += q + 1
+			if !opens {
+				continue
+			}
+			at.quoted = true
+		}
+		c := indexFrom(w, at.pos, g.quote)
+		if c >= line {
+			return at, crossed
+		}
+		if c > nl {
+			at.multi = true
+		}
+		if c == len(w) {
+			at.pos = c
+			return at, more
+		}
+		if g.escape != 0 && g.escaped(w, c) {
+			at.pos = c + 1
+			continue
+		}
+		if c+1 < len(w) {
+			if w[c+1] == g.delim {
+				at.pos, at.quoted = c+1, false
+				continue
+			}
+			if w[c+1] == g.quote && g.doubled {
+				at.pos = c + 2
+				continue
+			}
+		}
+		at.pos = c
+		return g.closedEnd(w, at, final)
+	}
+}
+
+// unquotedEnd is the end of a record whose last cell is not quoted; nl is
+// len(w) when there is no line end.
+func (g *grammar) unquotedEnd(w []byte, at cursor, nl int, final bool) (cursor, verdict) {
+	if nl < len(w) {
+		at.pos = nl + 1
+		return at, ended
+	}
+	at.pos = nl
+	if final {
+		return at, ended
+	}
+	return at, more
+}
+
+// closedEnd looks at what follows the closing quote at at.pos: a record end, or
+// text that makes the record malformed.
+func (g *grammar) closedEnd(w []byte, at cursor, final bool) (cursor, verdict) {
+	k := at.pos + 1
+	if g.end == '\n' {
+		for k < len(w) && w[k] == '\r' {
+			k++
+		}
+	}
+	switch {
+	case k < len(w) && w[k] == g.end:
+		at.pos = k + 1
+		return at, ended
+	case k < len(w):
+		return at, broken
+	case final:
+		at.pos = k
+		return at, ended
+	}
+	return at, more
+}
+
+// opens tells whether the quote at w[q], met outside quotes, starts a cell.
+func (g *grammar) opens(w []byte, q int) bool {
+	if g.skip {
+		for q > 0 && w[q-1] == ' ' {
+			q--
+		}
+	}
+	if q == 0 {
+		return true
+	}
+	return w[q-1] == g.delim && (g.escape == 0 || !g.escaped(w, q-1))
+}
+
+// escaped tells whether an odd number of escape characters stands before w[i].
+func (g *grammar) escaped(w []byte, i int) bool {
+	k := i
+	for k > 0 && w[k-1] == g.escape {
+		k--
+	}
+	return (i-k)%2 == 1
+}
+
+// indexFrom is the index of c in w at or behind from, or len(w).
+func indexFrom(w []byte, from int, c byte) int {
+	i := bytes.IndexByte(w[from:], c)
+	if i < 0 {
+		return len(w)
+	}
+	return from + i
+}
