@@ -1,0 +1,311 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+
+	"pintu/internal/decimal"
+)
+
+// Limits of a pattern. RE2 is linear in the cell, but the factor is the size of its program: a legal
+// pattern of 26 characters can take a second on a cell of 64 KB.
+const (
+	MaxPatternLength  = 256  // characters
+	MaxPatternProgram = 1000 // compiled instructions
+	MaxPatternCell    = 8 << 10
+)
+
+// Kind is how a value is stored. Dates and times are strings in ISO 8601.
+type Kind byte
+
+// The kinds. They are part of Row.Hash: their numbers never change.
+const (
+	Null Kind = iota
+	String
+	Number
+	Bool
+)
+
+// column is a field made ready for checking. It does not change once made.
+type column struct {
+	name   string
+	typ    string
+	kind   Kind
+	cast   caster
+	layout *layout // of a pattern; nil: the default format
+	point  string  // decimalChar of a number
+
+	trueValues, falseValues []string
+	missing                 []string
+	required, inKey         bool
+	minLength, maxLength    int
+	bounds                  []bound
+	pattern                 *regexp.Regexp
+	enum                    map[string]bool
+	onlyNull                bool // none of the constraints above but required
+}
+
+// caster reads a cell, appends its canonical text to buf and returns buf and that text; or it returns
+// why the cell is not of the type, as the end of a sentence that starts with the field's name. Text
+// may stand behind other bytes that were appended on the way.
+type caster func(buf, cell []byte) (grown, text []byte, reason string)
+
+// bound is one of minimum, maximum and their exclusive forms.
+type bound struct {
+	name, shown string // shown: as a person would write it
+	text        []byte // canonical
+}
+
+// newCaster makes a column that reads texts but checks no constraint. The field has been judged: its
+// format is known to be good.
+func newCaster(f *field) *column {
+	c := &column{name: f.name, typ: f.typ, kind: String, trueValues: f.trueValues, falseValues: f.falseValues}
+	if f.format != "default" && (f.typ == "date" || f.typ == "time" || f.typ == "datetime") {
+		c.layout, _ = newLayout(f.format, f.typ)
+	}
+	switch f.typ {
+	case "number", "integer":
+		c.kind = Number
+		c.point = f.decimalChar
+		c.cast = newNumberCaster(f)
+	case "boolean":
+		c.kind = Bool
+		c.cast = c.castBool
+	case "date", "time", "datetime":
+		c.cast = newMomentCaster(f.typ, c.layout)
+	case "year":
+		c.cast = textCaster(validYear, "is not a year (yyyy)")
+	case "yearmonth":
+		c.cast = textCaster(validYearMonth, "is not a year and month (yyyy-mm)")
+	default:
+		c.cast = textCaster(stringFormats[f.format], "is not a valid "+f.format)
+	}
+	return c
+}
+
+// newColumn makes the whole column. missing are the schema's missing values.
+func newColumn(f *field, missing []string) (*column, error) {
+	c := newCaster(f)
+	c.required, c.inKey = f.required, f.inKey
+	c.minLength, c.maxLength = f.minLength, f.maxLength
+	c.missing = missing
+	if f.missingValues != nil {
+		c.missing = f.missingValues
+	}
+	for _, name := range boundNames {
+		if text, ok := f.bounds[name]; ok {
+			c.bounds = append(c.bounds, bound{name, string(c.appendCell(nil, []byte(text))), []byte(text)})
+		}
+	}
+	if f.pattern != "" {
+		var err error
+		if c.pattern, err = compilePattern(f.pattern); err != nil {
+			return nil, fmt.Errorf("pattern of %s: %w", f.name, err)
+		}
+	}
+	if f.enum != nil {
+		c.enum = map[string]bool{}
+		for _, text := range f.enum {
+			c.enum[text] = true
+		}
+	}
+	c.onlyNull = c.minLength < 0 && c.maxLength < 0 && len(c.bounds) == 0 && c.pattern == nil && c.enum == nil
+	return c, nil
+}
+
+// compilePattern anchors a pattern at both ends and refuses what could be slow.
+func compilePattern(pattern string) (*regexp.Regexp, error) {
+	if pattern == "" {
+		return nil, errors.New("is empty")
+	}
+	if utf8.RuneCountInString(pattern) > MaxPatternLength {
+		return nil, fmt.Errorf("longer than %d characters", MaxPatternLength)
+	}
+	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil { // alone first: a)|(b must not escape its anchors
+		return nil, fmt.Errorf("is no RE2 expression: %s", err)
+	}
+	anchored := `\A(?:` + pattern + `)\z`
+	parsed, err := syntax.Parse(anchored, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be anchored: %s", err)
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("is no RE2 expression: %s", err)
+	}
+	if len(prog.Inst) > MaxPatternProgram {
+		return nil, fmt.Errorf("compiles to %d instructions, more than %d: shorten its repetitions", len(prog.Inst), MaxPatternProgram)
+	}
+	return regexp.Compile(anchored)
+}
+
+// isMissing tests the text as it stands in the file, before it is read as anything. A nil cell is a
+// null of its own: a JSON null, or a member that is not there.
+func (c *column) isMissing(cell []byte) bool {
+	if cell == nil {
+		return true
+	}
+	for _, text := range c.missing {
+		if string(cell) == text {
+			return true
+		}
+	}
+	return false
+}
+
+// violated names the first constraint that a value breaks, as the end of a sentence.
+func (c *column) violated(text []byte) string {
+	if c.minLength >= 0 || c.maxLength >= 0 {
+		length := utf8.RuneCount(text)
+		if length < c.minLength {
+			return fmt.Sprintf("is shorter than minLength %d", c.minLength)
+		}
+		if c.maxLength >= 0 && length > c.maxLength {
+			return fmt.Sprintf("is longer than maxLength %d", c.maxLength)
+		}
+	}
+	if reason := c.outOfBounds(text); reason != "" {
+		return reason
+	}
+	if c.pattern != nil {
+		if len(text) > MaxPatternCell {
+			return fmt.Sprintf("is longer than the %d bytes that a pattern is tried on", MaxPatternCell)
+		}
+		if !c.pattern.Match(text) {
+			return "does not match its pattern"
+		}
+	}
+	if c.enum != nil && !c.enum[string(text)] {
+		return "is not one of the values in enum"
+	}
+	return ""
+}
+
+func (c *column) outOfBounds(text []byte) string {
+	for i := range c.bounds {
+		b := &c.bounds[i]
+		order := c.compare(text, b.text)
+		switch {
+		case b.name == "minimum" && order < 0:
+			return "is below the minimum " + b.shown
+		case b.name == "maximum" && order > 0:
+			return "is above the maximum " + b.shown
+		case b.name == "exclusiveMinimum" && order <= 0:
+			return "is not above the exclusive minimum " + b.shown
+		case b.name == "exclusiveMaximum" && order >= 0:
+			return "is not below the exclusive maximum " + b.shown
+		}
+	}
+	return ""
+}
+
+// compare orders two canonical texts of the column's type.
+func (c *column) compare(a, b []byte) int {
+	if c.kind == Number {
+		return decimal.Compare(a, b)
+	}
+	return compareMoments(a, b)
+}
+
+// textCaster keeps a text as it is; valid may be nil.
+func textCaster(valid func([]byte) bool, reason string) caster {
+	return func(buf, cell []byte) ([]byte, []byte, string) {
+		if valid != nil && !valid(cell) {
+			return buf, nil, reason
+		}
+		buf = append(buf, cell...)
+		return buf, buf[len(buf)-len(cell):], ""
+	}
+}
+
+// defaultMoments read the default formats, which are the canonical texts too.
+var defaultMoments = map[string]func([]byte) (moment, bool){"date": readDate, "time": readTime, "datetime": readDatetime}
+
+func newMomentCaster(typ string, l *layout) caster {
+	read := defaultMoments[typ]
+	reason := map[string]string{
+		"date":     "is not a date (yyyy-mm-dd)",
+		"time":     "is not a time (hh:mm:ss)",
+		"datetime": "is not a date and time (yyyy-mm-ddThh:mm:ss, with Z or +hh:mm if a zone is known)",
+	}[typ]
+	if l != nil {
+		read, reason = l.read, "is not a "+typ+" in the format of its field"
+	}
+	return func(buf, cell []byte) ([]byte, []byte, string) {
+		m, ok := read(cell)
+		if !ok {
+			return buf, nil, reason
+		}
+		start := len(buf)
+		buf = m.append(buf, typ)
+		return buf, buf[start:], ""
+	}
+}
+
+func (m *moment) append(dst []byte, typ string) []byte {
+	if typ != "time" {
+		dst = m.appendDate(dst)
+	}
+	if typ == "datetime" {
+		dst = append(dst, 'T')
+	}
+	if typ != "date" {
+		dst = m.appendClock(dst)
+	}
+	return dst
+}
+
+func (c *column) castBool(buf, cell []byte) ([]byte, []byte, string) {
+	for _, text := range c.trueValues {
+		if string(cell) == text {
+			return buf, trueText, ""
+		}
+	}
+	for _, text := range c.falseValues {
+		if string(cell) == text {
+			return buf, falseText, ""
+		}
+	}
+	return buf, nil, "is neither one of its trueValues nor one of its falseValues"
+}
+
+var trueText, falseText = []byte("true"), []byte("false")
+
+func boolText(value bool) []byte {
+	if value {
+		return trueText
+	}
+	return falseText
+}
+
+// appendCell writes a canonical text as a cell of the field would hold it: the inverse of cast.
+func (c *column) appendCell(dst, text []byte) []byte {
+	switch {
+	case c.kind == Bool && text[0] == 't':
+		return append(dst, c.writable(c.trueValues)...)
+	case c.kind == Bool:
+		return append(dst, c.writable(c.falseValues)...)
+	case c.layout != nil:
+		m, _ := defaultMoments[c.typ](text)
+		return c.layout.append(dst, &m)
+	case c.point != "" && c.point != ".":
+		return append(dst, bytes.Replace(text, []byte("."), []byte(c.point), 1)...)
+	default:
+		return append(dst, text...)
+	}
+}
+
+// writable picks the first text that does not mean null.
+func (c *column) writable(texts []string) string {
+	for _, text := range texts {
+		if !slices.Contains(c.missing, text) {
+			return text
+		}
+	}
+	return texts[0]
+}

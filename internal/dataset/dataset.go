@@ -1,0 +1,99 @@
+// Package dataset holds what a dataset is: its schema (Frictionless Table Schema), dialect and rules,
+// and checks rows against it. A row comes out as exact values, a key and a hash, or with the first
+// reason why it cannot be applied. It refuses, by name, whatever of the schema language it does not
+// enforce: nothing that changes the meaning of a file is ever ignored. It knows no store and no files.
+package dataset
+
+import (
+	"slices"
+
+	"pintu/internal/fault"
+	"pintu/internal/rowio"
+)
+
+// Limits of a definition.
+const (
+	MaxFields     = 1000
+	MaxBytes      = 256 << 10 // of the body, and of its canonical form: a version fits one DynamoDB item
+	MaxNameLength = 255       // of a field, in bytes: it stands in every stored record
+)
+
+// Definition is one version of a dataset: the body of PUT /v1/datasets/{name}. It is made by Parse
+// and does not change afterwards. Its JSON is Canonical; a struct that shows more beside it must not
+// embed it, or it would inherit MarshalJSON.
+type Definition struct {
+	Dialect    rowio.Dialect // its one-valued defaults filled in
+	OnConflict string        // "update"
+	Duplicates string        // "reject"
+
+	fields        []field
+	primaryKey    []string
+	missingValues []string
+	fieldsMatch   string
+	notes         []member // annotations: kept, never read
+}
+
+// reserved are the columns that rejected.csv adds; a repaired file may carry them back.
+var reserved = []string{"_row_number", "_code", "_field", "_class", "_message"}
+
+// FieldNames returns the names of the fields in schema order.
+func (d *Definition) FieldNames() []string {
+	names := make([]string, len(d.fields))
+	for i := range d.fields {
+		names[i] = d.fields[i].name
+	}
+	return names
+}
+
+// PrimaryKey returns the names of the key fields in the order in which they make up the key.
+func (d *Definition) PrimaryKey() []string { return slices.Clone(d.primaryKey) }
+
+// CheckSuccessor refuses a definition that cannot follow the previous version: records are addressed
+// by the texts of their primary key, so neither its fields nor their types can change. The error is a
+// *fault.Error with INVALID_SCHEMA.
+func (d *Definition) CheckSuccessor(previous *Definition) error {
+	if !slices.Equal(d.primaryKey, previous.primaryKey) {
+		return invalid(fault.InvalidSchema, []Problem{{"schema.primaryKey", "cannot change: stored records are addressed by it"}})
+	}
+	var problems []Problem
+	for _, name := range d.primaryKey {
+		now, before := d.field(name), previous.field(name)
+		if now.typ != before.typ {
+			problems = append(problems, Problem{"schema.primaryKey", "the type of key field " + name + " cannot change from " + before.typ + " to " + now.typ})
+		}
+	}
+	return invalid(fault.InvalidSchema, problems)
+}
+
+func (d *Definition) field(name string) *field {
+	i := slices.IndexFunc(d.fields, func(f field) bool { return f.name == name })
+	return &d.fields[i]
+}
+
+// MarshalJSON writes Canonical.
+func (d *Definition) MarshalJSON() ([]byte, error) { return d.Canonical(), nil }
+
+// UnmarshalJSON is Parse.
+func (d *Definition) UnmarshalJSON(body []byte) error {
+	parsed, err := Parse(body)
+	if err != nil {
+		return err
+	}
+	*d = *parsed
+	return nil
+}
+
+// ValidName tells whether a dataset may be called so: one to 64 lower-case letters, digits, - and _,
+// the first a letter or digit.
+func ValidName(name string) bool {
+	if name == "" || len(name) > 64 {
+		return false
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '-' && c != '_') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package dataset
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pintu/internal/fault"
+)
+
+// Schema is a definition made ready for checking rows. It is safe for concurrent use.
+type Schema struct {
+	columns     []*column
+	keys        []int    // of the key fields, in key order
+	hashOrder   []int    // of all fields, in order of their names
+	hashPrefix  [][]byte // per field: what goes into the hash before its text
+	byName      map[string]int
+	fieldsMatch string
+}
+
+// Compile makes the definition ready. It fails only for a definition that Parse did not make.
+func (d *Definition) Compile() (*Schema, error) {
+	if len(d.fields) == 0 || len(d.primaryKey) == 0 {
+		return nil, fault.New(fault.InvalidSchema, "a dataset definition needs fields and a primary key")
+	}
+	s := &Schema{fieldsMatch: d.fieldsMatch, byName: map[string]int{}}
+	for i := range d.fields {
+		c, err := newColumn(&d.fields[i], d.missingValues)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.InvalidSchema, "a dataset definition cannot be compiled")
+		}
+		s.columns = append(s.columns, c)
+		s.byName[foldName(c.name)] = i
+		s.hashOrder = append(s.hashOrder, i)
+		prefix := binary.AppendUvarint(nil, uint64(len(c.name)))
+		s.hashPrefix = append(s.hashPrefix, append(append(prefix, c.name...), byte(c.kind)))
+	}
+	slices.SortFunc(s.hashOrder, func(a, b int) int { return cmp.Compare(s.columns[a].name, s.columns[b].name) })
+	for _, name := range d.primaryKey {
+		s.keys = append(s.keys, s.byName[foldName(name)])
+	}
+	return s, nil
+}
+
+// Columns returns how many fields the schema has: the length of Row.Values.
+func (s *Schema) Columns() int { return len(s.columns) }
+
+// AppendCell writes a value as a cell of the field (by its place in the schema) would hold it: in the
+// field's own format, so that reading it gives the value again. Null is written as the first missing
+// value of the field. Quoting is the writer's.
+func (s *Schema) AppendCell(dst []byte, field int, v Value) []byte {
+	c := s.columns[field]
+	if v.Kind != Null {
+		return c.appendCell(dst, v.Text)
+	}
+	if len(c.missing) > 0 {
+		dst = append(dst, c.missing[0]...)
+	}
+	return dst
+}
+
+// Key brings the key text of a request into the form that records are stored under: NFC, and for a
+// key of several fields a JSON array of strings without white space. ok is false for what cannot be
+// the key of any record.
+func (s *Schema) Key(text string) (key string, ok bool) {
+	if len(s.keys) == 1 {
+		key = norm.NFC.String(text)
+		return key, key != "" && len(key) <= MaxKeyBytes
+	}
+	var parts []string
+	if err := json.Unmarshal([]byte(text), &parts); err != nil || len(parts) != len(s.keys) {
+		return "", false
+	}
+	buf := []byte{'['}
+	for i, part := range parts {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendJSONString(buf, norm.NFC.String(part))
+	}
+	buf = append(buf, ']')
+	return string(buf), len(buf) <= MaxKeyBytes
+}
+
+// describe names a field of the schema at the head of a message.
+func (c *column) describe(reason string) string { return clip(fmt.Sprintf("%s %s", c.name, reason)) }
