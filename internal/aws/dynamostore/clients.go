@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -90,29 +91,20 @@ func (s *Store) SaveClient(ctx context.Context, c access.Client, put []access.To
 	if err != nil {
 		return err
 	}
-	first := types.Put{TableName: &s.control, Item: client, ConditionExpression: aws.String("attribute_not_exists(pk)")}
-	if c.Rev > 0 {
-		first.ConditionExpression, first.ExpressionAttributeValues = aws.String("rev = :rev"), item{":rev": num(c.Rev)}
+	t := transaction{op: "save client"}
+	asSeen := expression.Name("rev").Equal(expression.Value(c.Rev))
+	if c.Rev == 0 {
+		asSeen = expression.AttributeNotExists(expression.Name(attrPK))
 	}
-	writes := []types.TransactWriteItem{{Put: &first}}
-	for _, t := range put {
-		it, err := tokenPut(t)
-		if err != nil {
-			return err
-		}
-		writes = append(writes, types.TransactWriteItem{Put: &types.Put{TableName: &s.control, Item: it}})
+	t.put(s.control, client, asSeen, access.ErrChanged)
+	for _, token := range put {
+		it, err := tokenPut(token)
+		t.add(types.TransactWriteItem{Put: &types.Put{TableName: &s.control, Item: it}}, nil, err)
 	}
 	for _, id := range drop {
-		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.control, Key: tokenKey(id).item()}})
+		t.add(types.TransactWriteItem{Delete: &types.Delete{TableName: &s.control, Key: tokenKey(id).item()}}, nil, nil)
 	}
-	_, err = s.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
-	if _, failed := failedReasons(err); failed {
-		return access.ErrChanged
-	}
-	if err != nil {
-		return unavailable("save client", err)
-	}
-	return nil
+	return t.run(ctx, s)
 }
 
 func tokenPut(t access.Token) (item, error) {
