@@ -24,6 +24,9 @@ func New(w io.Writer, now func() time.Time) *Logger {
 	return &Logger{out: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: scrubAttr})), now: now}
 }
 
+// Slog gives the logger behind the lines, for a unit of work that writes its line by itself.
+func (l *Logger) Slog() *slog.Logger { return l.out }
+
 // Line collects what is learned about one unit of work. It may be added to from several goroutines.
 type Line struct {
 	logger  *Logger

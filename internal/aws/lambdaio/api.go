@@ -24,25 +24,32 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// API serves proxy events of a REST API (format 1.0) with a handler. Each request ends in one log line.
-// It never returns an error: the gateway would answer 502 without a word for the client.
+// API serves proxy events of a REST API (format 1.0) with a handler, which writes its own log line; one is
+// added here only for what the handler cannot know. It never returns an error: the gateway would answer
+// 502 without a word for the client.
 func API(h http.Handler, log *logline.Logger) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	return func(ctx context.Context, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		ctx, line := log.Begin(ctx, "request", slog.String("method", e.HTTPMethod), slog.String("gateway_request_id", e.RequestContext.RequestID))
-		a := newAnswer()
-		err := serve(ctx, h, e, a)
+		ctx, line := log.Begin(ctx, "request", slog.String("method", e.HTTPMethod), slog.String("resource", e.Resource))
+		out, err := answered(ctx, h, e)
 		if err != nil {
-			a = failed(e)
-		}
-		out, bounded := a.response(e.HTTPMethod)
-		if !bounded {
-			err = fmt.Errorf("answer of %d bytes is larger than Lambda can return", a.body.Len())
 			out, _ = failed(e).response(e.HTTPMethod)
+			line.Add(slog.String("request_id", requestID(e)), slog.Int("status", out.StatusCode))
+			line.End(err)
 		}
-		line.Add(slog.Int("status", out.StatusCode), slog.Int("bytes", len(out.Body)))
-		line.End(err)
 		return out, nil
 	}
+}
+
+func answered(ctx context.Context, h http.Handler, e events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
+	a := newAnswer()
+	if err := serve(ctx, h, e, a); err != nil {
+		return events.APIGatewayProxyResponse{}, err
+	}
+	out, bounded := a.response(e.HTTPMethod)
+	if !bounded {
+		return events.APIGatewayProxyResponse{}, fmt.Errorf("answer of %d bytes is larger than Lambda can return", a.body.Len())
+	}
+	return out, nil
 }
 
 // serve runs the handler. A panic becomes an error, so that the process lives on for the next request.
@@ -144,17 +151,18 @@ func requestHeader(e events.APIGatewayProxyRequest) http.Header {
 // failed is the contract's answer to a fault of ours. Nothing of the cause leaks.
 func failed(e events.APIGatewayProxyRequest) *answer {
 	a := newAnswer()
-	requestID := requestHeader(e).Get(requestIDHeader)
 	body, _ := json.Marshal(map[string]any{"error": map[string]any{
 		"code":       fault.Internal,
 		"message":    "Something went wrong on our side. Try again with the same Idempotency-Key.",
 		"retryable":  fault.Internal.Retryable(),
 		"details":    map[string]any{},
-		"request_id": requestID,
+		"request_id": requestID(e),
 	}})
 	a.header.Set("Content-Type", "application/json; charset=utf-8")
-	a.header.Set(requestIDHeader, requestID)
+	a.header.Set(requestIDHeader, requestID(e))
 	a.WriteHeader(http.StatusInternalServerError)
 	a.body.Write(body)
 	return a
 }
+
+func requestID(e events.APIGatewayProxyRequest) string { return requestHeader(e).Get(requestIDHeader) }

@@ -30,7 +30,7 @@ func read[T any](t *testing.T, name string) (event T) {
 	return event
 }
 
-// sent runs one event through a handler and gives the reply and the log.
+// sent runs one event through a handler and gives the reply, and the log line if there was one.
 func sent(t *testing.T, e events.APIGatewayProxyRequest, h http.HandlerFunc) (events.APIGatewayProxyResponse, map[string]any) {
 	t.Helper()
 	var log bytes.Buffer
@@ -39,8 +39,8 @@ func sent(t *testing.T, e events.APIGatewayProxyRequest, h http.HandlerFunc) (ev
 		t.Fatalf("API returned an error, want it answered: %v", err)
 	}
 	var line map[string]any
-	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
-		t.Fatalf("want one log line, got %q: %v", &log, err)
+	if err := json.Unmarshal(log.Bytes(), &line); log.Len() > 0 && err != nil {
+		t.Fatalf("want at most one log line, got %q: %v", &log, err)
 	}
 	return out, line
 }
@@ -183,8 +183,8 @@ func TestResponse(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if line["status"] != float64(c.want.StatusCode) {
-				t.Errorf("logged status %v", line["status"])
+			if line != nil {
+				t.Errorf("logged %v, want nothing beside the handler's own line", line)
 			}
 		})
 	}
