@@ -15,8 +15,8 @@ type layout struct {
 	dated bool // holds a date
 }
 
-// step is a directive, or literal text when directive is 0. wide: a digit may follow, so that the
-// full number of digits is required; elsewhere 5/1/2025 is as good as 05/01/2025.
+// step is a directive, or literal text when directive is 0. wide: other digits are next to it, so that
+// the full number of digits is required; elsewhere 5/1/2025 is as good as 05/01/2025.
 type step struct {
 	directive byte
 	wide      bool
@@ -96,20 +96,34 @@ func checkParts(parts map[string]bool, typ string) error {
 	return nil
 }
 
-// markWide finds the directives that a digit may follow.
+// markWide finds the directives next to other digits, on either side: where 20251105 may stand, the
+// parts of 2025105 are anyone's guess.
 func (l *layout) markWide() error {
 	for i := range len(l.steps) - 1 {
-		next := l.steps[i+1]
-		digit := next.directive != 0 && strings.IndexByte("bBpz", next.directive) < 0
-		if next.literal != "" {
-			digit = next.literal[0] >= '0' && next.literal[0] <= '9'
+		this, next := &l.steps[i], &l.steps[i+1]
+		if !this.endsInDigit() || !next.startsWithDigit() {
+			continue
 		}
-		if digit && l.steps[i].directive == 'f' {
+		if this.directive == 'f' {
 			return fmt.Errorf("digits after %%f: its end cannot be found")
 		}
-		l.steps[i].wide = digit
+		this.wide, next.wide = true, true
 	}
 	return nil
+}
+
+func (s *step) endsInDigit() bool {
+	if s.directive == 0 {
+		return isDigit(s.literal[len(s.literal)-1])
+	}
+	return strings.IndexByte("bBp", s.directive) < 0
+}
+
+func (s *step) startsWithDigit() bool {
+	if s.directive == 0 {
+		return isDigit(s.literal[0])
+	}
+	return strings.IndexByte("bBpz", s.directive) < 0
 }
 
 // found collects what the steps read before the whole can be judged.
