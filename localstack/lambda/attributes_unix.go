@@ -1,0 +1,11 @@
+//go:build unix && !linux
+
+package lambda
+
+import "syscall"
+
+// processAttributes puts a function into a process group of its own, so that Ctrl-C in a terminal reaches the stack
+// only and the stack ends its functions in order.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
