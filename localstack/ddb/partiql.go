@@ -1,0 +1,169 @@
+package ddb
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+// executeStatement runs PartiQL's SELECT * FROM "table"["."index"] [WHERE condition], as a scan. Nothing else of PartiQL.
+func (s *Server) executeStatement(body []byte) ([]byte, error) {
+	var req struct {
+		Statement              string
+		Parameters             []json.RawMessage
+		NextToken              string
+		Limit                  *int
+		ConsistentRead         bool
+		ReturnConsumedCapacity string
+	}
+	if err := decode(body, &req); err != nil {
+		return nil, err
+	}
+	p := &parser{parameter: "Statement", src: req.Statement, toks: lex(req.Statement, true), partiql: true,
+		ph: newPlaceholders(nil, nil), groupOpen: -1, groupClose: -1}
+	for _, raw := range req.Parameters {
+		r := reader{b: raw}
+		v, err := r.value(0)
+		if err != nil {
+			return nil, err
+		}
+		p.params = append(p.params, v)
+	}
+	sel, err := p.selection()
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.table(sel.table)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.rlock(); err != nil {
+		return nil, err
+	}
+	defer t.mu.RUnlock()
+	scan := readRequest{IndexName: sel.index, Limit: req.Limit, ConsistentRead: req.ConsistentRead}
+	r, _, err := scan.understand(t)
+	if err != nil {
+		return nil, err
+	}
+	r.filter = sel.where
+	start, err := decodeToken(req.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.startAfter(start); err != nil {
+		return nil, err
+	}
+	pg := r.page()
+	used := r.cost(pg)
+	t.billed.bill(used)
+	out := newReply()
+	out.items("Items", pg.items)
+	if pg.last != nil {
+		out.text("NextToken", base64.StdEncoding.EncodeToString(appendObject(nil, r.lastKey(pg))))
+	}
+	err = out.capacity(used, t.name, req.ReturnConsumedCapacity)
+	return out.done(), err
+}
+
+func decodeToken(token string) (key item, err error) {
+	if token == "" {
+		return nil, nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(token)
+	if err != nil || json.Unmarshal(raw, &key) != nil {
+		return nil, invalid("Invalid NextToken")
+	}
+	return key, nil
+}
+
+// selection is a SELECT statement.
+type selection struct {
+	table, index string
+	where        condition // nil for all
+}
+
+func (p *parser) selection() (sel selection, err error) {
+	for _, word := range []string{"SELECT", "*", "FROM"} {
+		if !p.accept(word) {
+			return sel, p.unsupported()
+		}
+	}
+	if sel.table, err = p.sourceName(); err != nil {
+		return sel, err
+	}
+	if p.accept(".") {
+		if sel.index, err = p.sourceName(); err != nil {
+			return sel, err
+		}
+	}
+	if p.accept("WHERE") {
+		e, err := p.or()
+		if err != nil {
+			return sel, err
+		}
+		if err := p.wantCondition(e); err != nil {
+			return sel, err
+		}
+		sel.where = e.cond
+	}
+	return sel, p.finish()
+}
+
+func (p *parser) unsupported() error {
+	return invalid("Statement not implemented by this emulator, which runs SELECT * FROM \"table\" WHERE ... only: %.80s", p.src)
+}
+
+func (p *parser) sourceName() (string, error) {
+	t := p.peek()
+	switch t.kind {
+	case tokQuoted:
+		p.pos++
+		return unquote(p.textOf(t)), nil
+	case tokWord:
+		p.pos++
+		return p.textOf(t), nil
+	}
+	return "", p.syntaxError()
+}
+
+// unquote takes off a PartiQL token's quotes and halves the doubled ones inside.
+func unquote(s string) string {
+	quote := s[:1]
+	return strings.ReplaceAll(s[1:len(s)-1], quote+quote, quote)
+}
+
+// atLiteral says whether a PartiQL literal is next.
+func (p *parser) atLiteral() bool {
+	t := p.peek()
+	return t.kind == tokString || t.kind == tokInteger || p.atSymbol("?") || p.atSymbol("-") || p.atAnyKeyword("TRUE", "FALSE", "NULL")
+}
+
+func (p *parser) literal() (value, error) {
+	if p.accept("-") {
+		if p.peek().kind != tokInteger {
+			return nil, p.syntaxError()
+		}
+		n, err := parseNumber("-" + p.textOf(p.take()))
+		return n, err
+	}
+	t := p.take()
+	word := p.textOf(t)
+	switch {
+	case t.kind == tokString:
+		return text(unquote(word)), nil
+	case t.kind == tokInteger:
+		n, err := parseNumber(word)
+		return n, err
+	case word == "?":
+		if len(p.params) == 0 {
+			return nil, invalid("Number of parameters in request and statement don't match.")
+		}
+		v := p.params[0]
+		p.params = p.params[1:]
+		return v, nil
+	case strings.EqualFold(word, "NULL"):
+		return null{}, nil
+	}
+	return boolean(strings.EqualFold(word, "TRUE")), nil
+}
