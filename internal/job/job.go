@@ -60,12 +60,14 @@ type Job struct {
 	RequestID                                    string // of the submit
 	Attempt                                      int
 	CreatedAt, UploadedAt, StartedAt, FinishedAt time.Time
-	DueAt                                        time.Time // when sweep must look at it; zero only in a terminal state (PROTOCOL P7)
+	DueAt                                        time.Time `dynamodbav:"-"` // when sweep must look at it; zero only in a terminal state (PROTOCOL P7)
 
 	Spec  ImportSpec
 	Input Input
 
-	Slot  int   // import slot of the dataset, -1 while none is held
+	TimeLimit time.Duration // from StartedAt to the end
+
+	Slot  int   // import slot of the dataset, NoSlot while none is held
 	Epoch int64 // order of imports of the dataset, 0 while none is held
 
 	Plan     Plan
@@ -77,6 +79,7 @@ type Job struct {
 
 	StalledCount int
 	PlanStalled  *Stalled // mark of the plan itself; marks of chunks are on the chunks
+	Stalled      *Stalled `dynamodbav:"-"` // the oldest mark, filled in for readers
 	Warnings     []Warning
 	Result       *Result  // exactly in a terminal state that was running before
 	Error        *Failure // exactly in status failed
@@ -121,6 +124,15 @@ type Retention struct {
 	ResultsDays    int `json:"results_days"`
 	QuarantineDays int `json:"quarantine_days"`
 }
+
+// Slots is how many imports of one dataset may run at once (PROTOCOL P1); NoSlot is none of them.
+const (
+	Slots  = 4
+	NoSlot = -1
+)
+
+// LookAgain is how long sweep leaves a job alone after its state changed or its hint was sent.
+const LookAgain = 5 * time.Minute
 
 // Defaults of a submit (SPEC 3.4, 5, 7).
 const (

@@ -81,6 +81,11 @@ func waitSK(queuedAt time.Time, job id.Job) string {
 	return fmt.Sprintf("%s%015d#%s", prefixWait, queuedAt.UnixMilli(), job)
 }
 
+// waitingJob reads the job out of a key made with waitSK.
+func waitingJob(k key) id.Job {
+	return id.Job(k.sk[strings.LastIndexByte(k.sk, '#')+1:])
+}
+
 func clientKey(tenant, client, sk string) key { return key{"client#" + tenant + "#" + client, sk} }
 
 func minuteSK(t time.Time) string { return fmt.Sprintf("minute#%d", t.Unix()/60) }

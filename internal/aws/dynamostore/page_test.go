@@ -76,7 +76,7 @@ func TestRecordCursor(t *testing.T) {
 		{"start", recordCursor{}, true},
 		{"a key in its shard", recordCursor{shard, "A1"}, true},
 		{"a key in another shard", recordCursor{(shard + 1) % 32, "A1"}, false},
-		{"a shard without a key", recordCursor{3, ""}, false},
+		{"the start of a shard", recordCursor{3, ""}, true},
 		{"a shard below all", recordCursor{-1, "A1"}, false},
 		{"a shard beyond all", recordCursor{32, "A1"}, false},
 	}

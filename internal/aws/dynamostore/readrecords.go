@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"pintu/internal/fault"
 	"pintu/internal/record"
 )
 
@@ -26,18 +25,17 @@ const (
 // maxKeyBytes is DynamoDB's limit on a sort key.
 const maxKeyBytes = 1024
 
-// recordCursor is the last record of a page.
+// recordCursor is the last record of a page; without a key, the start of its shard.
 type recordCursor struct {
 	Shard int    `json:"s"`
 	Key   string `json:"k"`
 }
 
 func (c recordCursor) valid(tenant, dataset string) bool {
-	if c.Key == "" { // the start of a list
-		return c.Shard == 0
+	if c.Shard < 0 || c.Shard >= record.Shards || len(c.Key) > maxKeyBytes {
+		return false
 	}
-	return len(c.Key) <= maxKeyBytes && c.Shard >= 0 && c.Shard < record.Shards &&
-		recordKey(tenant, dataset, c.Key).pk == recordPK(tenant, dataset, c.Shard)
+	return c.Key == "" || recordKey(tenant, dataset, c.Key).pk == recordPK(tenant, dataset, c.Shard)
 }
 
 // ListRecords gives the records of a dataset after cursor: shard by shard, by key inside a shard, as
@@ -109,25 +107,22 @@ func (s *Store) listShard(ctx context.Context, tenant, dataset string, at *recor
 	}
 }
 
-// GetRecord gives one record, or RECORD_NOT_FOUND.
-func (s *Store) GetRecord(ctx context.Context, tenant, dataset, keyText string) (record.Record, error) {
+// GetRecord gives one record. found is false when there is none with this key.
+func (s *Store) GetRecord(ctx context.Context, tenant, dataset, keyText string) (r record.Record, found bool, err error) {
 	if keyText == "" || len(keyText) > maxKeyBytes {
-		return record.Record{}, recordNotFound()
+		return r, false, nil
 	}
 	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &s.records, Key: recordKey(tenant, dataset, keyText).item(), ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return record.Record{}, unavailable("read record", err)
+		return r, false, unavailable("read record", err)
 	}
 	if out.Item == nil {
-		return record.Record{}, recordNotFound()
+		return r, false, nil
 	}
-	return recordFrom(out.Item)
-}
-
-func recordNotFound() error {
-	return fault.New(fault.RecordNotFound, "the dataset has no record with this key")
+	r, err = recordFrom(out.Item)
+	return r, err == nil, err
 }
 
 // recordFrom decodes a stored record; its values are sorted by field name.

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/oklog/ulid/v2"
+
 	"pintu/internal/fault"
 )
 
@@ -23,13 +25,15 @@ type Store struct {
 	db      *dynamodb.Client
 	control string
 	records string
+	now     func() time.Time
 }
 
-// Config names the tables.
+// Config names the tables. Now is for expiry and epochs; nil means time.Now.
 type Config struct {
 	AWS          aws.Config
 	ControlTable string
 	RecordsTable string
+	Now          func() time.Time
 }
 
 // maxAttempts of one call. With the standard backoff (up to 20 s) the caller's context ends first
@@ -47,7 +51,10 @@ func New(c Config) *Store {
 			so.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(conflicting)}, so.Retryables...)
 		})
 	})
-	return &Store{db: db, control: c.ControlTable, records: c.RecordsTable}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Store{db: db, control: c.ControlTable, records: c.RecordsTable, now: c.Now}
 }
 
 // conflicting says yes to errors that mean "another transaction was at this item": as an exception of
@@ -74,22 +81,6 @@ func conflicting(err error) aws.Ternary {
 	return aws.BoolTernary(transient)
 }
 
-// failedReasons gives, for a canceled transaction, the old item of each position whose condition
-// failed (empty map when it did not exist). ok is false when err is no such cancellation.
-func failedReasons(err error) (olds map[int]map[string]types.AttributeValue, ok bool) {
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		return nil, false
-	}
-	olds = map[int]map[string]types.AttributeValue{}
-	for i, r := range canceled.CancellationReasons {
-		if aws.ToString(r.Code) == "ConditionalCheckFailed" {
-			olds[i] = r.Item
-		}
-	}
-	return olds, len(olds) > 0
-}
-
 // refused tells whether a single write was refused by its condition, and gives the item as it was.
 func refused(err error) (old map[string]types.AttributeValue, ok bool) {
 	var failed *types.ConditionalCheckFailedException
@@ -106,6 +97,9 @@ func unavailable(op string, err error) error {
 	}
 	return fault.Wrap(err, fault.DependencyUnavailable, "the store did not answer (%s); try again", op).After(time.Second)
 }
+
+// token makes a ClientRequestToken.
+func token() string { return ulid.Make().String() }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
