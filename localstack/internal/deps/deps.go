@@ -4,6 +4,9 @@
 package deps
 
 import (
+	_ "pintu/internal/aws/dynamostore"
+	_ "pintu/internal/aws/s3blob"
+	_ "pintu/internal/aws/sqsqueue"
 	_ "github.com/aws/aws-lambda-go/events"
 	_ "github.com/aws/aws-lambda-go/lambda"
 	_ "github.com/aws/aws-sdk-go-v2/aws"
