@@ -134,6 +134,9 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot be anchored: %s", err)
 	}
+	if size := leastSize(parsed); size > 4*MaxPatternProgram { // do not spend seconds on compiling what is refused
+		return nil, fmt.Errorf("compiles to thousands of instructions, more than %d: shorten its repetitions", MaxPatternProgram)
+	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return nil, fmt.Errorf("is no RE2 expression: %s", err)
@@ -142,6 +145,22 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("compiles to %d instructions, more than %d: shorten its repetitions", len(prog.Inst), MaxPatternProgram)
 	}
 	return regexp.Compile(anchored)
+}
+
+// leastSize estimates from below how many instructions an expression compiles to, without expanding
+// its repetitions.
+func leastSize(re *syntax.Regexp) int {
+	size := len(re.Rune)
+	if re.Op != syntax.OpLiteral {
+		size = 1
+	}
+	for _, sub := range re.Sub {
+		size += leastSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min, re.Max, 1)
+	}
+	return size
 }
 
 // isMissing tests the text as it stands in the file, before it is read as anything. A nil cell is a

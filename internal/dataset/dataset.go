@@ -16,6 +16,7 @@ const (
 	MaxFields     = 1000
 	MaxBytes      = 256 << 10 // of the body, and of its canonical form: a version fits one DynamoDB item
 	MaxNameLength = 255       // of a field, in bytes: it stands in every stored record
+	MaxTexts      = 100       // of missingValues, trueValues, falseValues, primaryKey: every cell is compared with them
 )
 
 // Definition is one version of a dataset: the body of PUT /v1/datasets/{name}. It is made by Parse

@@ -66,6 +66,13 @@ func TestParseRefusesByName(t *testing.T) {
 		{"on_conflict unknown", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":"merge"}`, fault.InvalidSchema, "on_conflict", "supported: update"},
 		{"duplicates later", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"duplicates":"last_wins"}`, fault.InvalidSchema, "duplicates", "supported: reject"},
 		{"computed", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"computed":[{"name":"t","type":"number","expression":"1"}]}`, fault.InvalidSchema, "computed", "computed columns are not available yet"},
+		{"computed of the wrong type", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"computed":{}}`, fault.InvalidRequest, "computed", "must be an array"},
+		{"fields of the wrong type", `{"schema":{"fields":{},"primaryKey":"id"}}`, fault.InvalidSchema, "schema.fields", "must be an array"},
+		{"field of the wrong type", oneField(`7`), fault.InvalidSchema, "schema.fields[1]", "must be an object, is a number"},
+		{"flag of the wrong type", oneField(`{"name":"x","constraints":{"required":"yes"}}`), fault.InvalidSchema, "schema.fields[1].constraints.required", "must be true or false"},
+		{"list of the wrong type", oneField(`{"name":"x","missingValues":"-"}`), fault.InvalidSchema, "schema.fields[1].missingValues", "array of strings"},
+		{"long name", oneField(`{"name":"` + strings.Repeat("x", 256) + `"}`), fault.InvalidSchema, "schema.fields[1].name", "255 bytes"},
+		{"enum of a type without such values", oneField(`{"name":"x","type":"string","constraints":{"enum":[1]}}`), fault.InvalidSchema, "schema.fields[1].constraints.enum[0]", "must be a value of type string, is a number"},
 		{"no fields", `{"schema":{"primaryKey":"id"}}`, fault.InvalidSchema, "schema.fields", "required"},
 		{"empty fields", `{"schema":{"fields":[],"primaryKey":"id"}}`, fault.InvalidSchema, "schema.fields", "1 to 1000"},
 		{"no primary key", `{"schema":{"fields":[{"name":"id"}]}}`, fault.InvalidSchema, "schema.primaryKey", "required"},
@@ -112,6 +119,8 @@ func TestParseRefusesByName(t *testing.T) {
 		{"pattern quotes its anchors", oneField(`{"name":"x","type":"string","constraints":{"pattern":"\\Qa"}}`), fault.InvalidSchema, "schema.fields[1].constraints.pattern", "anchored"},
 		{"pattern empty", oneField(`{"name":"x","type":"string","constraints":{"pattern":""}}`), fault.InvalidSchema, "schema.fields[1].constraints.pattern", "empty"},
 		{"pattern long", oneField(`{"name":"x","type":"string","constraints":{"pattern":"` + strings.Repeat("a", 257) + `"}}`), fault.InvalidSchema, "schema.fields[1].constraints.pattern", "256"},
+		{"pattern huge", oneField(`{"name":"x","type":"string","constraints":{"pattern":"(` + strings.Repeat("abcdefghij", 24) + `){1000}"}}`), fault.InvalidSchema, "schema.fields[1].constraints.pattern", "thousands of instructions"},
+		{"too many missing values", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id","missingValues":[` + strings.Repeat(`"a",`, 100) + `"b"]}}`, fault.InvalidSchema, "schema.missingValues", "more than 100"},
 		{"pattern slow", oneField(`{"name":"x","type":"string","constraints":{"pattern":"(\\pL{0,100}\\pN{0,100}){4}"}}`), fault.InvalidSchema, "schema.fields[1].constraints.pattern", "instructions"},
 	}
 	for _, c := range cases {
@@ -149,12 +158,34 @@ func TestLimits(t *testing.T) {
 		}
 		return `{"schema":{"fields":[{"name":"id"}` + b.String() + `],"primaryKey":"id"}}`
 	}
-	if names := mustParse(t, fields(999)).FieldNames(); len(names) != 1000 {
+	d := mustParse(t, fields(999))
+	if names := d.FieldNames(); len(names) != 1000 || names[1] != "f0" {
 		t.Errorf("got %d fields, want 1000", len(names))
+	}
+	if diff := cmp.Diff([]string{"id"}, d.PrimaryKey()); diff != "" {
+		t.Errorf("PrimaryKey (-want +got):\n%s", diff)
+	}
+	if code, list := problems(t, `{"schema":{`+manyMembers(2000)+`}}`); code != fault.InvalidSchema || len(list) != maxProblems {
+		t.Errorf("2000 unknown members: %s, %d problems", code, len(list))
+	}
+	var grown strings.Builder
+	for i := range 999 {
+		fmt.Fprintf(&grown, `,{"name":"%s%d","type":"boolean"}`, strings.Repeat("x", 200), i)
+	}
+	if code, list := problems(t, `{"schema":{"fields":[{"name":"id"}`+grown.String()+`],"primaryKey":"id"}}`); code != fault.InvalidSchema || !strings.Contains(list[0].Reason, "defaults filled in") {
+		t.Errorf("too large with its defaults: %s, %v", code, list)
 	}
 	if _, list := problems(t, fields(1000)); len(list) == 0 || list[0].Path != "schema.fields" {
 		t.Errorf("1001 fields: problems = %v", list)
 	}
+}
+
+func manyMembers(n int) string {
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"x%d":1`, i))
+	}
+	return strings.Join(members, ",")
 }
 
 func TestCanonical(t *testing.T) {

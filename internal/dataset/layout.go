@@ -241,11 +241,9 @@ func (r *reader) half() (afternoon bool) {
 	return afternoon
 }
 
-// asciiFold compares letters without regard to case. word holds ASCII letters only.
+// asciiFold compares letters without regard to case. word holds ASCII letters only, as many as text
+// has bytes.
 func asciiFold(text []byte, word string) bool {
-	if len(text) != len(word) {
-		return false
-	}
 	for i, c := range text {
 		if c|0x20 != word[i]|0x20 {
 			return false

@@ -59,7 +59,14 @@ type parser struct {
 	badRequest bool // something outside schema, dialect and computed is wrong
 }
 
+// maxProblems bounds an answer about a body that is wrong from end to end.
+const maxProblems = 1000
+
 func (p *parser) add(path, reason string, args ...any) {
+	if len(p.problems) == maxProblems {
+		p.problems[maxProblems-1] = Problem{"", "there are more problems than are listed"}
+		return
+	}
 	p.problems = append(p.problems, Problem{path, fmt.Sprintf(reason, args...)})
 }
 
@@ -144,8 +151,12 @@ func (o *object) texts(name string, fallback []string) []string {
 	if !ok {
 		return fallback
 	}
-	if n.kind != arrayNode {
+	switch {
+	case n.kind != arrayNode:
 		o.p.add(o.at(name), "must be an array of strings, is %s", kindNames[n.kind])
+		return fallback
+	case len(n.items) > MaxTexts:
+		o.p.add(o.at(name), "holds more than %d texts", MaxTexts)
 		return fallback
 	}
 	texts := []string{}

@@ -46,11 +46,9 @@ func (d *Definition) Compile() (*Schema, error) {
 	return s, nil
 }
 
-// Columns returns how many fields the schema has: the length of Row.Values.
-func (s *Schema) Columns() int { return len(s.columns) }
-
 // AppendCell writes a value as a cell of the field (by its place in the schema) would hold it: in the
-// field's own format, so that reading it gives the value again. Null is written as the first missing
+// field's own format, so that reading it gives the value again (but for a value whose text is one of
+// the field's missing values: "-1" is null where "-1.0" was not). Null is written as the first missing
 // value of the field. Quoting is the writer's.
 func (s *Schema) AppendCell(dst []byte, field int, v Value) []byte {
 	c := s.columns[field]
