@@ -1,0 +1,5 @@
+package importtest
+
+import "testing"
+
+func (w *world) audit(t testing.TB) { t.Helper() }
