@@ -1,0 +1,6 @@
+// Command process takes messages of the process queue: it validates and applies one chunk of an import each.
+package main
+
+import "pintu/internal/app"
+
+func main() { app.Start(app.Process) }

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"pintu/internal/access"
+	"pintu/internal/aws/dynamostore"
+	"pintu/internal/aws/s3blob"
+	"pintu/internal/aws/sqsqueue"
+	"pintu/internal/dataset"
+	"pintu/internal/job"
+)
+
+// parts are the pieces that functions are made of. They connect to nothing until they are used.
+type parts struct {
+	aws      aws.Config
+	now      func() time.Time
+	store    *dynamostore.Store
+	blob     *s3blob.Blob
+	queues   *sqsqueue.Queues
+	access   *access.Service
+	datasets *dataset.Catalog
+	jobs     *job.Service
+}
+
+// newParts takes region, credentials and endpoint from the environment, as the SDK reads them.
+func newParts(ctx context.Context, c Config) (*parts, error) {
+	sdk, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	p := &parts{aws: sdk, now: time.Now}
+	p.store = dynamostore.New(dynamostore.Config{AWS: sdk, ControlTable: c.ControlTable, RecordsTable: c.RecordsTable, Now: p.now})
+	p.blob = s3blob.New(s3blob.Config{AWS: sdk, Bucket: c.Bucket, PublicEndpoint: c.PublicS3Endpoint, PathStyle: c.S3PathStyle, Now: p.now})
+	p.queues = sqsqueue.New(sqsqueue.Config{AWS: sdk, URLs: map[job.HintKind]string{job.HintPlan: c.PlanQueueURL, job.HintProcess: c.ProcessQueueURL}})
+	p.access = access.New(access.Config{Store: p.store, Now: p.now})
+	p.datasets = dataset.NewCatalog(dataset.CatalogConfig{Store: p.store, Now: p.now})
+	p.jobs = job.New(job.Config{Store: p.store, Blob: p.blob, Hints: p.queues, Datasets: p.datasets, Rates: p.access, Now: p.now})
+	return p, nil
+}
