@@ -3,7 +3,6 @@ package sqs
 import (
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -24,16 +23,12 @@ func (q *queue) find(handle string) (*message, *instance, error) {
 	if err != nil || len(parts) != 3 || parts[0] != q.name {
 		return nil, nil, invalidHandle(handle)
 	}
-	n, err := strconv.Atoi(parts[2])
-	if err != nil || n < 1 {
-		return nil, nil, invalidHandle(handle)
-	}
 	m := q.msgs[parts[1]]
 	if m == nil {
 		return nil, nil, nil
 	}
 	for _, in := range m.Instances {
-		if in.Receive == n {
+		if makeHandle(q.name, in) == handle {
 			return m, in, nil
 		}
 	}
