@@ -21,19 +21,26 @@ type Call struct {
 	Body      []byte // of DynamoDB and SQS calls; nil for S3
 }
 
+// Service tells which service a request is for: the JSON services name their operation in a header, the rest is S3.
+func Service(r *http.Request) string {
+	target := r.Header.Get("X-Amz-Target")
+	switch {
+	case strings.HasPrefix(target, "DynamoDB_"):
+		return DynamoDB
+	case strings.HasPrefix(target, "AmazonSQS."):
+		return SQS
+	}
+	return S3
+}
+
 // read classifies a request; Body is not filled.
 func read(r *http.Request) Call {
-	c := Call{Caller: caller(r.UserAgent()), Path: r.URL.Path}
-	target := r.Header.Get("X-Amz-Target")
-	prefix, operation, _ := strings.Cut(target, ".")
-	switch {
-	case strings.HasPrefix(prefix, "DynamoDB_"):
-		c.Service, c.Operation = DynamoDB, operation
-	case prefix == "AmazonSQS":
-		c.Service, c.Operation = SQS, operation
-	default:
-		c.Service, c.Operation = S3, s3Operation(r)
+	c := Call{Service: Service(r), Caller: caller(r.UserAgent()), Path: r.URL.Path}
+	if c.Service == S3 {
+		c.Operation = s3Operation(r)
+		return c
 	}
+	_, c.Operation, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return c
 }
 

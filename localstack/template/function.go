@@ -44,11 +44,24 @@ func (b *builder) function(r *resource) error {
 	if err != nil {
 		return err
 	}
+	format, err := b.logFormat(r)
+	if err != nil {
+		return err
+	}
 	f := Function{LogicalID: r.logicalID, Name: name, ARN: b.arn("lambda", "function:"+name),
-		Timeout: time.Duration(p.Timeout) * time.Second, MemoryMB: p.MemorySize, Env: p.Environment.Variables}
+		Timeout: time.Duration(p.Timeout) * time.Second, MemoryMB: p.MemorySize, LogFormat: format, Env: p.Environment.Variables}
 	err = pairs(lookup(r.properties, "Events"), func(key, n *yaml.Node) error { return b.event(&f, key.Value, n) })
 	b.system.Functions = append(b.system.Functions, f)
 	return err
+}
+
+// logFormat is the one part of LoggingConfig that a function can see.
+func (b *builder) logFormat(r *resource) (string, error) {
+	n := lookup(lookup(r.properties, "LoggingConfig"), "LogFormat")
+	if n == nil {
+		return "Text", nil
+	}
+	return b.str(n)
 }
 
 // event adds one trigger to a function.

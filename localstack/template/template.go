@@ -41,6 +41,7 @@ type Function struct {
 	ARN       string
 	Timeout   time.Duration
 	MemoryMB  int
+	LogFormat string // Text or JSON
 	Env       map[string]string
 	Routes    []Route
 	Sources   []Source

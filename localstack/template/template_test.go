@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	want := &System{
 		Functions: []Function{{
 			LogicalID: "Work", Name: "door-Work", ARN: "arn:aws:lambda:us-east-1:000000000000:function:door-Work",
-			Timeout: 12 * time.Second, MemoryMB: 512,
+			Timeout: 12 * time.Second, MemoryMB: 512, LogFormat: "JSON",
 			Env: map[string]string{"TABLE": "door-Things", "QUEUE": "http://127.0.0.1:4566/000000000000/door-Jobs", "LIMIT": "7",
 				"WHERE": "us-east-1/door-files/${literal}", "JOINED": "a-door-b", "PICKED": "second", "BIG": "no"},
 			Routes:    []Route{{Method: "GET", Path: "/v1/things/{id}"}, {Method: "ANY", Path: "/{proxy+}"}},
