@@ -61,13 +61,16 @@ func (s *Server) prepareGet(req *getRequest) (*get, error) {
 
 // projectionOf parses a projection that is the only expression of its operation.
 func projectionOf(src *string, names map[string]string) (tree *pathTree, err error) {
-	ph := newPlaceholders(names, nil)
+	ph, err := newPlaceholders(names, nil)
+	if err != nil {
+		return nil, err
+	}
 	if src != nil {
 		if tree, err = parseProjection(*src, ph); err != nil {
 			return nil, err
 		}
 	}
-	return tree, ph.check(src != nil)
+	return tree, ph.checkUsed(src != nil)
 }
 
 func (g *get) bind(key item) error {

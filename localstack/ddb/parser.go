@@ -23,31 +23,23 @@ type placeholders struct {
 	usedValues map[string]bool
 }
 
-func newPlaceholders(names map[string]string, values item) *placeholders {
-	return &placeholders{names, values, make(map[string]bool, len(names)), make(map[string]bool, len(values))}
-}
-
-// check refuses placeholders that are misspelt, given without any expression, or not used. It is called when all of an
-// operation's expressions are parsed; some is whether there was one.
-func (p *placeholders) check(some bool) error {
-	if p.names != nil && !some {
-		return invalid("ExpressionAttributeNames can only be specified when using expressions")
+// newPlaceholders refuses placeholders that are misspelt or mean nothing.
+func newPlaceholders(names map[string]string, values item) (*placeholders, error) {
+	if err := checkPlaceholders("ExpressionAttributeNames", '#', names); err != nil {
+		return nil, err
 	}
-	if p.values != nil && !some {
-		return invalid("ExpressionAttributeValues can only be specified when using expressions: expressions are null")
+	if err := checkPlaceholders("ExpressionAttributeValues", ':', values); err != nil {
+		return nil, err
 	}
-	if err := checkPlaceholders("ExpressionAttributeNames", '#', p.names, p.usedNames); err != nil {
-		return err
-	}
-	for key, name := range p.names {
+	for key, name := range names {
 		if name == "" {
-			return invalid("ExpressionAttributeNames contains invalid value: Empty attribute name; key: %s", key)
+			return nil, invalid("ExpressionAttributeNames contains invalid value: Empty attribute name; key: %s", key)
 		}
 	}
-	return checkPlaceholders("ExpressionAttributeValues", ':', p.values, p.usedValues)
+	return &placeholders{names, values, make(map[string]bool, len(names)), make(map[string]bool, len(values))}, nil
 }
 
-func checkPlaceholders[V any](parameter string, mark byte, given map[string]V, used map[string]bool) error {
+func checkPlaceholders[V any](parameter string, mark byte, given map[string]V) error {
 	if given != nil && len(given) == 0 {
 		return invalid("%s must not be empty", parameter)
 	}
@@ -56,6 +48,25 @@ func checkPlaceholders[V any](parameter string, mark byte, given map[string]V, u
 			return invalid("%s contains invalid key: Syntax error; key: \"%s\"", parameter, key)
 		}
 	}
+	return nil
+}
+
+// checkUsed refuses placeholders given without any expression, or used by none. It is called when all of an operation's
+// expressions are parsed; some is whether there was one.
+func (p *placeholders) checkUsed(some bool) error {
+	if p.names != nil && !some {
+		return invalid("ExpressionAttributeNames can only be specified when using expressions")
+	}
+	if p.values != nil && !some {
+		return invalid("ExpressionAttributeValues can only be specified when using expressions: expressions are null")
+	}
+	if err := checkUsed("ExpressionAttributeNames", p.names, p.usedNames); err != nil {
+		return err
+	}
+	return checkUsed("ExpressionAttributeValues", p.values, p.usedValues)
+}
+
+func checkUsed[V any](parameter string, given map[string]V, used map[string]bool) error {
 	if len(used) == len(given) {
 		return nil
 	}

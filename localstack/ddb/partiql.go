@@ -8,62 +8,56 @@ import (
 
 // executeStatement runs PartiQL's SELECT * FROM "table"["."index"] [WHERE condition], as a scan. Nothing else of PartiQL.
 func (s *Server) executeStatement(body []byte) ([]byte, error) {
-	var req struct {
-		Statement              string
-		Parameters             []json.RawMessage
-		NextToken              string
-		Limit                  *int
-		ConsistentRead         bool
-		ReturnConsumedCapacity string
-	}
+	var req statementRequest
 	if err := decode(body, &req); err != nil {
 		return nil, err
 	}
-	p := &parser{parameter: "Statement", src: req.Statement, toks: lex(req.Statement, true), partiql: true,
-		ph: newPlaceholders(nil, nil), groupOpen: -1, groupClose: -1}
-	for _, raw := range req.Parameters {
-		r := reader{b: raw}
-		v, err := r.value(0)
-		if err != nil {
-			return nil, err
-		}
-		p.params = append(p.params, v)
-	}
-	sel, err := p.selection()
+	sel, err := req.parse()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.table(sel.table)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.rlock(); err != nil {
-		return nil, err
-	}
-	defer t.mu.RUnlock()
-	scan := readRequest{IndexName: sel.index, Limit: req.Limit, ConsistentRead: req.ConsistentRead}
-	r, _, err := scan.understand(t)
-	if err != nil {
-		return nil, err
-	}
-	r.filter = sel.where
 	start, err := decodeToken(req.NextToken)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.startAfter(start); err != nil {
+	scan := readRequest{TableName: sel.table, IndexName: sel.index, Limit: req.Limit, ConsistentRead: req.ConsistentRead, ExclusiveStartKey: start}
+	r, p, used, err := s.readPage(&scan, func(r *read, _ *placeholders) error {
+		r.filter = sel.where
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	pg := r.page()
-	used := r.cost(pg)
-	t.billed.bill(used)
 	out := newReply()
-	out.items("Items", pg.items)
-	if pg.last != nil {
-		out.text("NextToken", base64.StdEncoding.EncodeToString(appendObject(nil, r.lastKey(pg))))
+	out.items("Items", p.items)
+	if p.last != nil {
+		out.text("NextToken", base64.StdEncoding.EncodeToString(appendObject(nil, r.lastKey(p))))
 	}
-	err = out.capacity(used, t.name, req.ReturnConsumedCapacity)
+	err = out.capacity(used, r.t.name, req.ReturnConsumedCapacity)
 	return out.done(), err
+}
+
+type statementRequest struct {
+	Statement              string
+	Parameters             []json.RawMessage
+	NextToken              string
+	Limit                  *int
+	ConsistentRead         bool
+	ReturnConsumedCapacity string
+}
+
+func (req *statementRequest) parse() (selection, error) {
+	p := &parser{parameter: "Statement", src: req.Statement, toks: lex(req.Statement, true), partiql: true,
+		ph: &placeholders{}, groupOpen: -1, groupClose: -1}
+	for _, raw := range req.Parameters {
+		r := reader{b: raw}
+		v, err := r.value(0)
+		if err != nil {
+			return selection{}, err
+		}
+		p.params = append(p.params, v)
+	}
+	return p.selection()
 }
 
 func decodeToken(token string) (key item, err error) {

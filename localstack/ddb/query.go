@@ -101,33 +101,42 @@ func hashBound(n, total int) string {
 	return string([]byte{byte(h >> 24), byte(h >> 16), byte(h >> 8), byte(h)})
 }
 
-// read prepares a Query or Scan, whose own part of it is plan, and reads one page.
+// read answers a Query or Scan, whose own part of the preparation is plan.
 func (s *Server) read(req *readRequest, plan func(*read, *placeholders) error) ([]byte, error) {
-	t, err := s.table(req.TableName)
+	r, p, used, err := s.readPage(req, plan)
 	if err != nil {
 		return nil, err
 	}
+	return r.reply(p, used, req.ReturnConsumedCapacity)
+}
+
+// readPage reads one page and bills it.
+func (s *Server) readPage(req *readRequest, plan func(*read, *placeholders) error) (*read, page, usage, error) {
+	t, err := s.table(req.TableName)
+	if err != nil {
+		return nil, page{}, usage{}, err
+	}
 	if err := t.rlock(); err != nil {
-		return nil, err
+		return nil, page{}, usage{}, err
 	}
 	defer t.mu.RUnlock()
 	r, ph, err := req.understand(t)
+	if err == nil {
+		err = plan(r, ph)
+	}
+	if err == nil {
+		err = ph.checkUsed(req.KeyConditionExpression != nil || req.FilterExpression != nil || r.projection != nil)
+	}
+	if err == nil {
+		err = r.startAfter(req.ExclusiveStartKey)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := plan(r, ph); err != nil {
-		return nil, err
-	}
-	if err := ph.check(req.KeyConditionExpression != nil || r.filter != nil || r.projection != nil); err != nil {
-		return nil, err
-	}
-	if err := r.startAfter(req.ExclusiveStartKey); err != nil {
-		return nil, err
+		return nil, page{}, usage{}, err
 	}
 	p := r.page()
 	used := r.cost(p)
 	t.billed.bill(used)
-	return r.reply(p, used, req.ReturnConsumedCapacity)
+	return r, p, used, nil
 }
 
 // understand does what Query and Scan have in common. The caller holds t.mu.
@@ -151,7 +160,10 @@ func (req *readRequest) understand(t *table) (*read, *placeholders, error) {
 		}
 		r.schema = r.index.schema
 	}
-	ph := newPlaceholders(req.ExpressionAttributeNames, req.ExpressionAttributeValues)
+	ph, err := newPlaceholders(req.ExpressionAttributeNames, req.ExpressionAttributeValues)
+	if err != nil {
+		return nil, nil, err
+	}
 	if req.FilterExpression != nil {
 		if r.filter, err = parseCondition("FilterExpression", *req.FilterExpression, ph); err != nil {
 			return nil, nil, err

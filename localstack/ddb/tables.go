@@ -244,7 +244,7 @@ func (s *Server) listTables(body []byte) ([]byte, error) {
 		req.Limit = 100
 	}
 	s.mu.RLock()
-	names := sortedKeys(s.tables)
+	names := append([]string{}, sortedKeys(s.tables)...) // never null on the wire
 	s.mu.RUnlock()
 	first, found := slices.BinarySearch(names, req.ExclusiveStartTableName)
 	if found {

@@ -244,13 +244,15 @@ func checkDistinct(writes []*write) error {
 	return nil
 }
 
+var errTransactTooBig = invalid("The aggregate size of the items in the transaction cannot exceed 4 MB")
+
 func checkTransactSize(changes []change) error {
 	total := 0
 	for _, c := range changes {
 		total += max(c.newSize, c.oldSize)
 	}
 	if total > maxTransactBytes {
-		return invalid("The aggregate size of the items in the transaction cannot exceed 4 MB")
+		return errTransactTooBig
 	}
 	return nil
 }
@@ -297,23 +299,15 @@ func (s *Server) transactGetItems(body []byte) ([]byte, error) {
 	if err := checkTransactCount(len(req.TransactItems)); err != nil {
 		return nil, err
 	}
-	gets := make([]*get, len(req.TransactItems))
+	requests := make([]*getRequest, len(req.TransactItems))
 	for i, one := range req.TransactItems {
-		if one.Get == nil {
+		if requests[i] = one.Get; one.Get == nil {
 			return nil, invalid("1 validation error detected: Value null at 'transactItems.%d.member.get' failed to satisfy constraint: Member must not be null", i+1)
 		}
-		var err error
-		if gets[i], err = s.prepareGet(one.Get); err != nil {
-			return nil, err
-		}
-		if err := gets[i].bind(one.Get.Key); err != nil {
-			reasons := make([]reason, len(gets))
-			for j := range reasons {
-				reasons[j].code = "None"
-			}
-			reasons[i] = reasonOf(err)
-			return nil, cancelled(reasons)
-		}
+	}
+	gets, err := s.prepareGets(requests)
+	if err != nil {
+		return nil, err
 	}
 	found, err := readTogether(gets)
 	if err != nil {
@@ -326,10 +320,27 @@ func (s *Server) transactGetItems(body []byte) ([]byte, error) {
 		addRead(used, g.t, 2*readUnits(found[i].size, true))
 	}
 	if total > maxTransactBytes {
-		return nil, invalid("The aggregate size of the items in the transaction cannot exceed 4 MB")
+		return nil, errTransactTooBig
 	}
 	billReads(used)
 	return transactGetReply(gets, found, used, req.ReturnConsumedCapacity)
+}
+
+// prepareGets understands all parts; a key that does not fit its table cancels the transaction.
+func (s *Server) prepareGets(requests []*getRequest) ([]*get, error) {
+	gets := make([]*get, len(requests))
+	reasons := make([]reason, len(requests))
+	for i, req := range requests {
+		var err error
+		if gets[i], err = s.prepareGet(req); err != nil {
+			return nil, err
+		}
+		reasons[i].code = "None"
+		if err := gets[i].bind(req.Key); err != nil {
+			reasons[i] = reasonOf(err)
+		}
+	}
+	return gets, cancelled(reasons)
 }
 
 // readTogether reads all items from one moment.

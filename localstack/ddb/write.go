@@ -53,8 +53,10 @@ func (s *Server) prepare(kind writeKind, req *writeRequest) (*write, error) {
 		return nil, invalid("Expected, AttributeUpdates and ConditionalOperator are not implemented by this emulator; use expressions")
 	}
 	w := &write{kind: kind, keyValues: req.Key, put: req.Item, showOld: req.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
-	ph := newPlaceholders(req.ExpressionAttributeNames, req.ExpressionAttributeValues)
-	var err error
+	ph, err := newPlaceholders(req.ExpressionAttributeNames, req.ExpressionAttributeValues)
+	if err != nil {
+		return nil, err
+	}
 	if req.UpdateExpression != nil {
 		if w.update, err = parseUpdate(*req.UpdateExpression, ph); err != nil {
 			return nil, err
@@ -65,7 +67,7 @@ func (s *Server) prepare(kind writeKind, req *writeRequest) (*write, error) {
 			return nil, err
 		}
 	}
-	if err := ph.check(w.update != nil || w.cond != nil); err != nil {
+	if err := ph.checkUsed(w.update != nil || w.cond != nil); err != nil {
 		return nil, err
 	}
 	if w.t, err = s.table(req.TableName); err != nil {
