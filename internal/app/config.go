@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
+
+	"pintu/internal/job"
 )
 
 // Config is what the template tells a function about its surroundings. Every function gets all of it.
@@ -17,10 +20,14 @@ type Config struct {
 	Bucket           string
 	PlanQueueURL     string
 	ProcessQueueURL  string
-	ChunkBytes       int64  // target size of a chunk of an import, pinned on a job when it is planned
-	PublicS3Endpoint string // what presigned URLs are made for; empty: the endpoint of the SDK
-	S3PathStyle      bool   // bucket in the path of S3 URLs; local targets need it
+	ChunkBytes       int64         // target size of a chunk of an import, pinned on a job when it is planned
+	PublicS3Endpoint string        // what presigned URLs are made for; empty: the endpoint of the SDK
+	S3PathStyle      bool          // bucket in the path of S3 URLs; local targets need it
+	URLLife          time.Duration // of presigned URLs
 }
+
+// maxURLLife is how long credentials of a function are sure to live: a URL dies with what signed it.
+const maxURLLife = time.Hour
 
 // DefaultChunkBytes is the target size of a chunk when PINTU_CHUNK_BYTES says nothing.
 const DefaultChunkBytes = 8 << 20
@@ -47,6 +54,7 @@ var variables = []struct {
 	{"PINTU_CHUNK_BYTES", false, setChunkBytes},
 	{"PINTU_PUBLIC_S3_ENDPOINT", false, address(func(c *Config) *string { return &c.PublicS3Endpoint })},
 	{"PINTU_S3_PATH_STYLE", false, setPathStyle},
+	{"PINTU_URL_SECONDS", false, setURLLife},
 }
 
 // Variables names every environment variable that ReadConfig looks at.
@@ -61,7 +69,7 @@ func Variables() []string {
 // ReadConfig reads the environment through getenv. The error names every variable that is missing or
 // malformed, and never shows a value.
 func ReadConfig(getenv func(string) string) (Config, error) {
-	c := Config{ChunkBytes: DefaultChunkBytes}
+	c := Config{ChunkBytes: DefaultChunkBytes, URLLife: job.DefaultURLLife}
 	var faults []error
 	for _, v := range variables {
 		value := getenv(v.name)
@@ -104,6 +112,15 @@ func setChunkBytes(c *Config, value string) error {
 		return fmt.Errorf("must be a number from 1 to %d", maxChunkBytes)
 	}
 	c.ChunkBytes = n
+	return nil
+}
+
+func setURLLife(c *Config, value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || time.Duration(n)*time.Second > maxURLLife {
+		return fmt.Errorf("must be a number of seconds from 1 to %d", maxURLLife/time.Second)
+	}
+	c.URLLife = time.Duration(n) * time.Second
 	return nil
 }
 

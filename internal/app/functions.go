@@ -54,7 +54,7 @@ func messages(ctx context.Context, c Config, log *logline.Logger, queue job.Hint
 		return nil, err
 	}
 	imports := importer.New(importer.Config{Store: p.store, Records: p.store, Quarantine: p.store, Blob: p.blob, Definitions: newDefinitions(p.datasets),
-		Hints: p.queues, Jobs: p.jobs, Now: p.now, ChunkBytes: c.ChunkBytes})
+		Access: p.access, Hints: p.queues, Jobs: p.jobs, Now: p.now, ChunkBytes: c.ChunkBytes})
 	source := lambdaio.Source{Name: string(queue), MaxReceives: MaxReceives, Visibility: lambdaio.NewQueueVisibility(p.aws, url), Jitter: rand.Float64}
 	return lambdaio.Messages(source, worker.New(p.store, imports, p.now).Handle, log), nil
 }

@@ -36,7 +36,7 @@ func newParts(ctx context.Context, c Config) (*parts, error) {
 	}
 	p := &parts{aws: sdk, now: time.Now}
 	p.store = dynamostore.New(dynamostore.Config{AWS: sdk, ControlTable: c.ControlTable, RecordsTable: c.RecordsTable, Now: p.now})
-	p.blob = s3blob.New(s3blob.Config{AWS: sdk, Bucket: c.Bucket, PublicEndpoint: c.PublicS3Endpoint, PathStyle: c.S3PathStyle, Now: p.now})
+	p.blob = s3blob.New(s3blob.Config{AWS: sdk, Bucket: c.Bucket, PublicEndpoint: c.PublicS3Endpoint, PathStyle: c.S3PathStyle, URLLife: c.URLLife, Now: p.now})
 	p.queues = sqsqueue.New(sqsqueue.Config{AWS: sdk, URLs: map[job.HintKind]string{job.HintPlan: c.PlanQueueURL, job.HintProcess: c.ProcessQueueURL}})
 	p.access = access.New(access.Config{Store: p.store, Now: p.now})
 	p.datasets = dataset.NewCatalog(dataset.CatalogConfig{Store: p.store, Now: p.now})

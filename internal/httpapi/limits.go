@@ -41,7 +41,7 @@ func (a *api) getLimits(c *call) (reply, error) {
 		"request_bytes":               bound(jsonBody),
 		"dataset_bytes":               bound(dataset.MaxBytes),
 		"metadata_bytes":              bound(maxMetadata),
-		"upload_url_seconds":          whole(job.GrantLife),
+		"upload_url_seconds":          whole(job.DefaultURLLife),
 		"upload_window_seconds":       whole(job.UploadWindow),
 		"upload_window_total_seconds": whole(job.MaxUploadWindow),
 		"idempotency_key_seconds":     whole(idempotency.Window),

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"pintu/internal/access"
 	"pintu/internal/dataset"
 	"pintu/internal/id"
 	"pintu/internal/job"
@@ -94,7 +95,12 @@ type Ender interface {
 	End(ctx context.Context, e job.Ending) (job.Job, error)
 }
 
-// ErrYield means: the time of this invocation is used up, progress is kept, a fresh hint was sent.
+// Access tells whether a client may still do what it asked for earlier.
+type Access interface {
+	Holds(ctx context.Context, tenant, client string, scope access.Scope) (bool, error)
+}
+
+// errYield means: the time of this invocation is used up, progress is kept, a fresh hint was sent.
 // The message can be acknowledged.
 var errYield = errors.New("time is up, work goes on in a fresh message")
 
@@ -105,6 +111,7 @@ type Config struct {
 	Quarantine  Quarantine
 	Blob        Blob
 	Definitions Definitions
+	Access      Access
 	Hints       job.Hints
 	Jobs        Ender
 	Now         func() time.Time

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 
+	"pintu/internal/access"
 	"pintu/internal/fault"
 	"pintu/internal/job"
 	"pintu/internal/rowio"
@@ -44,6 +45,13 @@ func (im *Importer) movedOn(ctx context.Context, j job.Job, moved error) error {
 func (im *Importer) advance(ctx context.Context, j job.Job) error {
 	var err error
 	if j.Status == job.Queued {
+		allowed, err := im.Access.Holds(ctx, j.Tenant, j.Client, access.JobsSubmit)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			return im.forbid(ctx, j)
+		}
 		if j, err = im.start(ctx, j); err != nil {
 			return err
 		}
@@ -62,6 +70,12 @@ func (im *Importer) advance(ctx context.Context, j job.Job) error {
 		return nil // whoever settles the last chunk sends the next hint
 	}
 	return im.finish(ctx, j)
+}
+
+// forbid cancels a job whose client was revoked, or lost the scope, before it started.
+func (im *Importer) forbid(ctx context.Context, j job.Job) error {
+	_, err := im.Jobs.End(ctx, job.Ending{Job: j, Status: job.Canceled, CanceledBy: "policy", At: im.Now().UTC()})
+	return err
 }
 
 // start moves a queued job to running; the first receive of its message does.

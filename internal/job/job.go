@@ -138,9 +138,9 @@ const LookAgain = 5 * time.Minute
 const (
 	DefaultMaxRejected  = 100_000
 	DefaultReuseSeconds = 24 * 60 * 60
-	UploadWindow        = time.Hour      // renewed by upload-url
-	MaxUploadWindow     = 24 * time.Hour // from created_at
-	GrantLife           = 15 * time.Minute
+	UploadWindow        = time.Hour        // renewed by upload-url
+	MaxUploadWindow     = 24 * time.Hour   // from created_at
+	DefaultURLLife      = 15 * time.Minute // of presigned URLs
 )
 
 // DefaultRetention is what a job gets that asks for nothing else.

@@ -89,6 +89,9 @@ func (w *world) Send(_ context.Context, hints ...job.Hint) error {
 // Idle says that nothing waits.
 func (w *world) Idle(context.Context, job.HintKind) (bool, error) { return true, nil }
 
+// Holds says that nobody was revoked.
+func (w *world) Holds(context.Context, string, string, access.Scope) (bool, error) { return true, nil }
+
 // TakeSubmit never refuses.
 func (w *world) TakeSubmit(context.Context, access.Caller) (access.Allowance, error) {
 	return access.Allowance{}, nil
@@ -119,7 +122,7 @@ func (w *world) worker(kill *killer) *importer.Importer {
 	}
 	store := dynamostore.New(dynamostore.Config{AWS: cfg, ControlTable: storetest.ControlTable, RecordsTable: storetest.RecordsTable, Now: w.now})
 	return importer.New(importer.Config{Store: store, Records: store, Quarantine: store, Blob: w.files, Definitions: definitions{w.catalog(store)},
-		Hints: w, Jobs: w.service(store), Now: w.now, ChunkBytes: w.chunkBytes, BatchRows: w.batchRows, InFlight: 4})
+		Access: w, Hints: w, Jobs: w.service(store), Now: w.now, ChunkBytes: w.chunkBytes, BatchRows: w.batchRows, InFlight: 4})
 }
 
 // submit uploads a file and completes it.

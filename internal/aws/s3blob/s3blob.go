@@ -38,6 +38,7 @@ type Blob struct {
 	presign *s3.PresignClient
 	upload  *transfermanager.Client
 	bucket  string
+	life    time.Duration // of presigned URLs
 	now     func() time.Time
 }
 
@@ -48,6 +49,7 @@ type Config struct {
 	Bucket         string
 	PublicEndpoint string
 	PathStyle      bool
+	URLLife        time.Duration // 0 means job.DefaultURLLife
 	Now            func() time.Time
 }
 
@@ -62,8 +64,11 @@ func New(c Config) *Blob {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.URLLife == 0 {
+		c.URLLife = job.DefaultURLLife
+	}
 	return &Blob{
-		client: client, presign: s3.NewPresignClient(public), bucket: c.Bucket, now: c.Now,
+		client: client, presign: s3.NewPresignClient(public), bucket: c.Bucket, life: c.URLLife, now: c.Now,
 		upload: transfermanager.New(client, func(o *transfermanager.Options) { o.PartSizeBytes, o.Concurrency = partBytes, 1 }),
 	}
 }
@@ -91,8 +96,8 @@ func (b *Blob) PresignPut(ctx context.Context, key string, f job.File) (job.Gran
 		}
 		in.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum))
 	}
-	expires := b.now().UTC().Add(job.GrantLife)
-	req, err := b.presign.PresignPutObject(ctx, in, s3.WithPresignExpires(job.GrantLife))
+	expires := b.now().UTC().Add(b.life)
+	req, err := b.presign.PresignPutObject(ctx, in, s3.WithPresignExpires(b.life))
 	if err != nil {
 		return job.Grant{}, fmt.Errorf("sign upload: %w", err)
 	}
@@ -112,13 +117,13 @@ func headers(req *v4.PresignedHTTPRequest) map[string]string {
 
 // PresignGet makes a permission to download one version under a name of its own.
 func (b *Blob) PresignGet(ctx context.Context, key, versionID, downloadName string) (string, time.Time, error) {
-	expires := b.now().UTC().Add(job.GrantLife)
+	expires := b.now().UTC().Add(b.life)
 	in := &s3.GetObjectInput{Bucket: &b.bucket, Key: &key,
 		ResponseContentDisposition: aws.String(mime.FormatMediaType("attachment", map[string]string{"filename": downloadName}))}
 	if versionID != "" {
 		in.VersionId = &versionID
 	}
-	req, err := b.presign.PresignGetObject(ctx, in, s3.WithPresignExpires(job.GrantLife))
+	req, err := b.presign.PresignGetObject(ctx, in, s3.WithPresignExpires(b.life))
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign download: %w", err)
 	}
