@@ -3,6 +3,7 @@ package app
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,7 +29,7 @@ func TestConfigHasDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{Stage: "prod", ControlTable: "control", RecordsTable: "records", Bucket: "bucket",
-		PlanQueueURL: "https://sqs.test/1/plan", ProcessQueueURL: "https://sqs.test/1/process", ChunkBytes: 8388608}
+		PlanQueueURL: "https://sqs.test/1/plan", ProcessQueueURL: "https://sqs.test/1/process", ChunkBytes: 8388608, URLLife: 15 * time.Minute}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
