@@ -207,7 +207,10 @@ func exchange(t *testing.T, h http.Handler, r request) answer {
 	return answer{res, body}
 }
 
-type problem struct{ Path, Reason string }
+type problem struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
 
 type errorBody struct {
 	Error struct {

@@ -1,8 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 
+	"golang.org/x/text/unicode/norm"
+
+	"pintu/internal/dataset"
 	"pintu/internal/fault"
 	"pintu/internal/record"
 )
@@ -24,7 +29,7 @@ func (a *api) listRecords(c *call) (reply, error) {
 		return reply{}, err
 	}
 	if byKey {
-		return a.showRecord(c, d.Name, p.text("key"))
+		return a.showRecord(c, d, p.text("key"))
 	}
 	return page("records", limit, func(limit int) ([]record.Record, string, error) {
 		got, err := a.Records.ListRecords(c.ctx(), c.caller.Tenant, d.Name, cursor, limit, maxPageBytes)
@@ -37,11 +42,11 @@ func (a *api) getRecord(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.showRecord(c, d.Name, c.PathValue("key"))
+	return a.showRecord(c, d, c.PathValue("key"))
 }
 
-func (a *api) showRecord(c *call, dataset, key string) (reply, error) {
-	rec, found, err := a.Records.GetRecord(c.ctx(), c.caller.Tenant, dataset, key)
+func (a *api) showRecord(c *call, d dataset.Version, key string) (reply, error) {
+	rec, found, err := a.Records.GetRecord(c.ctx(), c.caller.Tenant, d.Name, keyText(d.Definition, key))
 	if err != nil {
 		return reply{}, err
 	}
@@ -49,4 +54,15 @@ func (a *api) showRecord(c *call, dataset, key string) (reply, error) {
 		return reply{}, fault.New(fault.RecordNotFound, "there is no record with this key; a key of several fields is a JSON array")
 	}
 	return answer(http.StatusOK, rec)
+}
+
+// keyText brings a key into the form in which it is stored: NFC, and a JSON array without white space when
+// the dataset's key has several fields.
+func keyText(def *dataset.Definition, key string) string {
+	key = norm.NFC.String(key)
+	var compact bytes.Buffer
+	if len(def.PrimaryKey()) > 1 && json.Compact(&compact, []byte(key)) == nil {
+		return compact.String()
+	}
+	return key
 }
