@@ -29,7 +29,6 @@ var sideways = map[string]string{
 	"internal/job -> internal/access":          "jobs are submitted by a caller, within its tenant and limits",
 	"internal/job -> internal/idempotency":     "the record of an intent is written with the job it made",
 	"internal/cli -> internal/client":          "most commands go through the HTTP API",
-	"internal/cli -> internal/app":             "clients are made by an operator, without the API",
 }
 
 // levelOf gives the level of a package and the package of the table it belongs to.
