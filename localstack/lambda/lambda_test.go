@@ -254,7 +254,7 @@ func TestOutputIsPrefixedLineByLine(t *testing.T) {
 	b, out := newBroker(t, Function{})
 	ok(t, invoke(t, b, "print", "one\ntwo"))
 	b.Close()
-	if want := "Echo-1 | one\nEcho-1 | two\nEcho-1 | no end\n"; out.String() != want {
+	if want := "Echo-1 | one\nEcho-1 | two\nEcho-1 | no endterminated\n"; out.String() != want {
 		t.Errorf("log %q, want %q", out.String(), want)
 	}
 }
@@ -280,11 +280,14 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer s.Close()
-	b, _ := newBroker(t, Function{})
+	b, out := newBroker(t, Function{})
 	results := make(chan Result)
 	go func() { results <- invoke(t, b, "get", s.URL) }()
 	<-arrived
 	b.Close()
+	if out.String() != "Echo-1 | terminated\n" {
+		t.Errorf("log %q: want the function's last word after SIGTERM, and nothing of the runtime", out.String())
+	}
 	if r := <-results; !r.Died {
 		t.Errorf("the invocation did not see the end: %s", r.Payload)
 	}

@@ -15,8 +15,8 @@ import (
 // environment is one process of a function with the Runtime API it talks to.
 type environment struct {
 	appID   string
+	name    string // of the function
 	arn     string
-	timeout time.Duration
 	cmd     *exec.Cmd
 	api     *http.Server
 	work    chan *invocation // the poll for next takes from it
@@ -35,7 +35,7 @@ func (p *pool) start(appID string) (*environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the runtime api: %w", err)
 	}
-	e := &environment{appID: appID, arn: p.ARN, timeout: p.Timeout, work: make(chan *invocation), polled: make(chan struct{}, 1), exited: make(chan struct{})}
+	e := &environment{appID: appID, name: p.Name, arn: p.ARN, work: make(chan *invocation), polled: make(chan struct{}, 1), exited: make(chan struct{})}
 	e.api = &http.Server{Handler: e.routes()}
 	logs := p.broker.log.lines(appID)
 	e.cmd = exec.Command(p.Bootstrap)

@@ -104,6 +104,8 @@ func (e *environment) routes() http.Handler {
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/response", e.response)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/error", e.failure)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", e.initFailure)
+	mux.HandleFunc("POST /2020-01-01/extension/register", e.register)
+	mux.HandleFunc("GET /2020-01-01/extension/event/next", e.nextEvent)
 	return mux
 }
 
@@ -181,6 +183,26 @@ func (e *environment) initFailure(w http.ResponseWriter, r *http.Request) {
 	e.initError = body
 	e.mu.Unlock()
 	accept(w)
+}
+
+// register lets a process be an extension of its own, which is how a Go function asks for SIGTERM before its end.
+func (e *environment) register(w http.ResponseWriter, r *http.Request) {
+	var wanted struct{ Events []string }
+	if err := json.NewDecoder(io.LimitReader(r.Body, maxResponse)).Decode(&wanted); err != nil || len(wanted.Events) > 0 {
+		refuse(w, http.StatusNotImplemented, "Extension.InvalidEventType", "events of extensions are not supported by the embedded stack")
+		return
+	}
+	w.Header().Set("Lambda-Extension-Identifier", newID())
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"functionName":%q,"functionVersion":"$LATEST","handler":"bootstrap"}`, e.name)
+}
+
+// nextEvent holds the poll of an extension that has asked for no events, until the process ends.
+func (e *environment) nextEvent(_ http.ResponseWriter, r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-e.exited:
+	}
 }
 
 func accept(w http.ResponseWriter) {

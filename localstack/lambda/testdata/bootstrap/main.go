@@ -35,7 +35,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "no table configured")
 		os.Exit(4)
 	}
-	lambda.Start(handle)
+	lambda.StartWithOptions(handle, lambda.WithEnableSIGTERM(func() {
+		fmt.Println("terminated")
+		os.Exit(0)
+	}))
 }
 
 func handle(ctx context.Context, e event) (*answer, error) {
