@@ -14,15 +14,15 @@ import (
 
 // environment is one process of a function with the Runtime API it talks to.
 type environment struct {
-	appID   string
-	name    string // of the function
-	arn     string
-	cmd     *exec.Cmd
-	api     *http.Server
-	work    chan *invocation // the poll for next takes from it
-	polled  chan struct{}    // one token per poll
-	exited  chan struct{}    // closed when the process has been reaped; reason is set before
-	reason  string           // such as "exit status 1" or "signal: killed"
+	appID  string
+	name   string // of the function
+	arn    string
+	cmd    *exec.Cmd
+	api    *http.Server
+	work   chan *invocation // the poll for next takes from it
+	polled chan struct{}    // one token per poll
+	exited chan struct{}    // closed when the process has been reaped; reason is set before
+	reason string           // such as "exit status 1" or "signal: killed"
 
 	mu        sync.Mutex
 	current   *invocation
