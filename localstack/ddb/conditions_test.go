@@ -9,7 +9,7 @@ func document() item {
 	return withKey("doc", "1", item{
 		"name": str("alpha"), "n": num("7"), "tags": listOf(str("a"), str("b"), num("3")), "set": strSet("x", "y"),
 		"nset": numSet("1", "2.50"), "bset": binSet([]byte{1}, []byte{2}), "bin": bin(1, 2, 3), "flag": boolean(true), "nothing": null(),
-		"m": mapOf(item{"in": mapOf(item{"x": num("3")}), "arr": listOf(mapOf(item{"k": str("v")}), str("z"))}),
+		"m":           mapOf(item{"in": mapOf(item{"x": num("3")}), "arr": listOf(mapOf(item{"k": str("v")}), str("z"))}),
 		"dotted.name": str("d"), "emoji": str("a𝄞"), "blank": str(""),
 	})
 }

@@ -50,7 +50,7 @@ func next(src string, i int, partiql bool) token {
 		return token{tokWord, i, span(src, i+1, isWord)}
 	case isDigit(c):
 		return token{tokInteger, i, numberEnd(src, i, partiql)}
-	case c == '#' || c == ':':
+	case !partiql && (c == '#' || c == ':'):
 		kind := tokName
 		if c == ':' {
 			kind = tokValue

@@ -33,7 +33,7 @@ type (
 
 func str(v string) av        { return &types.AttributeValueMemberS{Value: v} }
 func num(v string) av        { return &types.AttributeValueMemberN{Value: v} }
-func bin(v ...byte) av       { return &types.AttributeValueMemberB{Value: v} }
+func bin(v ...byte) av       { return &types.AttributeValueMemberB{Value: append([]byte{}, v...)} }
 func boolean(v bool) av      { return &types.AttributeValueMemberBOOL{Value: v} }
 func null() av               { return &types.AttributeValueMemberNULL{Value: true} }
 func listOf(v ...av) av      { return &types.AttributeValueMemberL{Value: append([]av{}, v...)} }
