@@ -84,6 +84,11 @@ func newFixture(t *testing.T, indexes ...types.GlobalSecondaryIndex) *fixture {
 	t.Helper()
 	f := &fixture{T: t, db: client(t), table: "suite-" + ulid.Make().String()}
 	f.create(indexes)
+	f.Cleanup(func() {
+		if _, err := f.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &f.table}); err != nil && code(err) != "ResourceNotFoundException" {
+			f.Errorf("delete table: %v", err)
+		}
+	})
 	return f
 }
 
@@ -160,11 +165,6 @@ func (f *fixture) create(indexes []types.GlobalSecondaryIndex) {
 	if _, err := f.db.CreateTable(context.Background(), in); err != nil {
 		f.Fatalf("create table: %v", err)
 	}
-	f.Cleanup(func() {
-		if _, err := f.db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &f.table}); err != nil && code(err) != "ResourceNotFoundException" {
-			f.Errorf("delete table: %v", err)
-		}
-	})
 	f.await()
 }
 
