@@ -1,0 +1,292 @@
+package importer
+
+import (
+	"bytes"
+	"slices"
+
+	"pintu/internal/fault"
+	"pintu/internal/job"
+)
+
+// This file is what the model stores: the items of both tables as plain values. Each method is one
+// conditional write or one transaction, with the condition that the real store puts on it.
+
+// simSlots is how many import slots a dataset of the model has. Two are enough for imports that run at
+// once and for one that waits.
+const simSlots = 2
+
+// simCounts are rows by outcome: Created, Updated, Unchanged, Duplicate, and rows that are not valid.
+type simCounts [5]int
+
+const simBad = Outcome(4)
+
+func (c *simCounts) add(o simCounts) {
+	for i, n := range o {
+		c[i] += n
+	}
+}
+
+func (c simCounts) settled() (n int) {
+	for _, k := range c {
+		n += k
+	}
+	return n
+}
+
+type simRecord struct {
+	hash    []byte
+	version int64
+	writer  int64
+	entries [simSlots]*Entry // never changed in place
+}
+
+// simHead is the item of a job; workers read copies of it.
+type simHead struct {
+	status           job.Status
+	slot             int
+	epoch            int64
+	planned, done    int
+	closed, complete bool
+	cancel, stop     bool
+}
+
+// simChunk is the item of a chunk; positions are rows, the first is 0.
+type simChunk struct {
+	start, end, at, until                int
+	version                              int
+	started, done, stopped, again, rerun bool
+	counts                               simCounts
+}
+
+type simRow struct {
+	key   string
+	hash  Hash
+	valid bool
+}
+
+type simJob struct {
+	id               int
+	rows             []simRow
+	chunkRows, batch int
+	head             simHead
+	chunks           []*simChunk
+	rejected         map[int]fault.Code
+	final            *simFinal // as the terminal write left things
+}
+
+// simLine is the item of a dataset's slots.
+type simLine struct {
+	revision, lastEpoch int64
+	holders             [simSlots]*simJob
+	waiting             []*simJob
+}
+
+// simStore is both tables.
+type simStore struct {
+	mutant  mutant
+	records map[string]*simRecord
+	jobs    []*simJob
+	line    simLine
+}
+
+func (s *simStore) record(key string) *simRecord {
+	r := s.records[key]
+	if r == nil {
+		r = &simRecord{}
+		s.records[key] = r
+	}
+	return r
+}
+
+// write is one conditional write of a row.
+func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, existed bool) {
+	r := s.record(w.Key)
+	own := r.entries[w.Slot]
+	free := own == nil || own.Epoch < w.Epoch || s.mutant == noFence
+	later := r.writer > w.Epoch && s.mutant != overwriteLater
+	hash := bytes.Clone(w.Hash[:])
+	same := bytes.Equal(r.hash, hash)
+	e := Entry{Epoch: w.Epoch, Row: w.Row, Chunk: w.Chunk, Written: hash, Before: r.hash, VersionBefore: r.version}
+	switch {
+	case a == Apply && free && !later && !same:
+		existed = r.hash != nil
+		r.hash, r.version, r.writer = hash, r.version+1, w.Epoch
+	case a == Confirm && free && !later && same:
+		r.writer = w.Epoch
+	case a == Precede && free && r.writer == seen.Writer:
+		e.Before, e.VersionBefore = seen.Last.Before, seen.Last.VersionBefore
+	case a == Displace && own != nil && own.Epoch == w.Epoch && r.writer == seen.Writer && (own.Row == seen.Own.Row || s.mutant == takeBlind):
+		e.Before, e.VersionBefore = own.Before, own.VersionBefore
+		if r.writer == w.Epoch {
+			r.hash, r.version = hash, own.VersionBefore
+			if !bytes.Equal(own.Before, hash) {
+				r.version++
+			}
+		}
+	default:
+		return r.register(w.Slot), false
+	}
+	r.entries[w.Slot] = &e
+	return nil, existed
+}
+
+func (r *simRecord) register(slot int) *Register {
+	seen := &Register{Hash: r.hash, Version: r.version, Writer: r.writer, Own: r.entries[slot]}
+	for _, e := range r.entries {
+		if e != nil && r.writer != 0 && e.Epoch == r.writer {
+			seen.Last = e
+		}
+	}
+	return seen
+}
+
+func (s *simStore) reject(j *simJob, row int, code fault.Code) {
+	if _, there := j.rejected[row]; !there {
+		j.rejected[row] = code
+	}
+}
+
+func (s *simStore) startRunning(j *simJob, seen simHead) bool {
+	if j.head.status != job.Queued || j.head.slot != seen.slot {
+		return false
+	}
+	j.head.status = job.Running
+	return true
+}
+
+func (s *simStore) addChunk(j *simJob, k int, c simChunk) bool {
+	open := !j.head.closed && j.head.status == job.Running || s.mutant == addToClosed
+	if !open || j.head.planned != k || len(j.chunks) != k {
+		return false
+	}
+	j.chunks = append(j.chunks, &c)
+	j.head.planned++
+	return true
+}
+
+func (s *simStore) closePlan(j *simJob, seen simHead, complete bool) bool {
+	switch {
+	case j.head.closed || j.head.status != job.Running:
+		return false
+	case s.mutant == closeBlind:
+		j.head.planned = seen.planned
+	case j.head.planned != seen.planned:
+		return false
+	}
+	j.head.closed, j.head.complete = true, complete
+	return true
+}
+
+func (s *simStore) requestStop(j *simJob) {
+	if j.head.status == job.Running {
+		j.head.stop = true
+	}
+}
+
+func (s *simStore) claim(c *simChunk, seen simChunk) bool {
+	if c.version != seen.version || c.done {
+		return false
+	}
+	c.started = true
+	if s.mutant != claimInPlace {
+		c.version++
+	}
+	return true
+}
+
+func (s *simStore) checkpoint(c *simChunk, held simChunk) bool {
+	if c.version != held.version && s.mutant != checkpointBlind || c.done {
+		return false
+	}
+	c.at, c.counts = held.at, held.counts
+	c.version++
+	return true
+}
+
+// endChunk also counts the chunk on its job.
+func (s *simStore) endChunk(j *simJob, c *simChunk, held simChunk) bool {
+	if c.version != held.version || c.done || j.head.status != job.Running {
+		return false
+	}
+	c.done, c.at = true, held.at
+	c.stopped = c.at < c.end
+	c.version++
+	if s.mutant != countApart {
+		j.head.done++
+	}
+	return true
+}
+
+func (s *simStore) runAgain(j *simJob, c *simChunk, seen simChunk) bool {
+	if c.version != seen.version || !c.done || !c.again || j.head.status != job.Running {
+		return false
+	}
+	c.again, c.done, c.rerun, c.until, c.at = false, false, true, c.at, c.start
+	if s.mutant != keepCounters {
+		c.counts = simCounts{}
+	}
+	c.version++
+	j.head.done--
+	return true
+}
+
+// assign gives a slot and the next epoch.
+func (s *simStore) assign(j *simJob, slot int) {
+	if s.mutant != sameEpoch || s.line.lastEpoch == 0 {
+		s.line.lastEpoch++
+	}
+	s.line.holders[slot] = j
+	j.head.slot, j.head.epoch = slot, s.line.lastEpoch
+}
+
+func (l *simLine) free() int { return slices.Index(l.holders[:], nil) }
+
+// enqueue queues an upload that is complete, on condition that the line is as it was read.
+func (s *simStore) enqueue(j *simJob, revision int64) (ok, lineMoved bool) {
+	if j.head.status != job.Uploading {
+		return false, false
+	}
+	if s.line.revision != revision {
+		return false, true
+	}
+	s.line.revision++
+	j.head.status = job.Queued
+	if slot := s.line.free(); slot >= 0 && len(s.line.waiting) == 0 {
+		s.assign(j, slot)
+	} else {
+		s.line.waiting = append(s.line.waiting, j)
+	}
+	return true, false
+}
+
+// end writes a terminal status, gives the slot back and hands it on. promoted got one.
+func (s *simStore) end(j *simJob, seen simHead, status job.Status, revision int64) (ok, lineMoved bool, promoted []*simJob) {
+	h := &j.head
+	waits := slices.Contains(s.line.waiting, j)
+	switch {
+	case seen.status.Terminal() && s.mutant != endAgain: // no move leaves a terminal status
+		return false, false, nil
+	case h.status != seen.status || seen.slot == job.NoSlot && seen.status == job.Queued && !waits:
+		return false, false, nil
+	case h.status == job.Running && (!h.closed || h.planned != seen.planned || h.done != seen.planned):
+		return false, false, nil
+	case h.status == job.Running && status != job.Canceled && h.cancel && s.mutant != endOverCancel:
+		return false, false, nil
+	case s.line.revision != revision:
+		return false, true, nil
+	}
+	h.status = status
+	s.line.revision++
+	if waits {
+		s.line.waiting = slices.DeleteFunc(s.line.waiting, func(o *simJob) bool { return o == j })
+	} else if h.slot >= 0 {
+		s.line.holders[h.slot] = nil
+	}
+	for len(s.line.waiting) > 0 && s.line.free() >= 0 {
+		next := s.line.waiting[0]
+		s.line.waiting = s.line.waiting[1:]
+		s.assign(next, s.line.free())
+		promoted = append(promoted, next)
+	}
+	return true, false, promoted
+}
