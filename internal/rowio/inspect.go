@@ -130,18 +130,15 @@ func (in *inspection) recordEnd(d Dialect) RecordEnd {
 func (in *inspection) firstEnd(w []byte, d Dialect, end RecordEnd) int {
 	l := in.layout
 	l.Dialect, l.RecordEnd = d, end
-	g, err := l.grammar()
-	if err != nil {
+	src := newSource(bytes.NewReader(w), l, Position{}, nil)
+	if src.err != nil || len(w) == 0 {
 		return -1
 	}
-	if g.comment != 0 && len(w) > 0 && w[0] == g.comment {
-		return bytes.IndexByte(w, g.end)
-	}
-	at, v := g.scan(w, cursor{}, noLine, in.whole)
-	if v != ended || at.pos == 0 || w[at.pos-1] != g.end {
+	sp, err := src.next()
+	if err != nil || sp.flaw != sound || src.buf[sp.n-1] != src.g.end {
 		return -1
 	}
-	return at.pos - 1
+	return sp.n - 1
 }
 
 // takeHeader reads the first record, which is the header if there is one.

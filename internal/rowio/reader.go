@@ -1,7 +1,6 @@
 package rowio
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -29,11 +28,10 @@ type Record struct {
 // Reader gives the data records of a chunk or of a whole file. It allocates
 // nothing per well-formed row.
 type Reader struct {
-	src    *source
-	pos    Position
-	cells  splitter
-	long   []byte // head of a line longer than a record may be
-	peeked bool
+	src   *source
+	pos   Position
+	cells cellSplitter
+	long  []byte // head of a line longer than a record may be
 }
 
 // NewReader reads records from r, which holds the bytes of the file from
@@ -61,26 +59,10 @@ func (r *Reader) Next() (Record, error) {
 		if sp.kind == dataRow {
 			return r.record(sp)
 		}
-		if _, err := r.consume(sp); err != nil {
+		if err := r.src.consume(sp, &r.pos); err != nil {
 			return Record{}, err
 		}
 	}
-}
-
-// consume moves behind a span and returns its length in the file.
-func (r *Reader) consume(sp span) (int64, error) {
-	n, lines := int64(sp.n), sp.lines
-	r.src.lo += sp.n
-	if sp.open {
-		rest, ends, err := r.src.finish()
-		if err != nil {
-			return 0, err
-		}
-		n, lines = n+rest, lines+ends
-	}
-	r.pos.Offset += n
-	r.pos.Line += lines
-	return n, nil
 }
 
 func (r *Reader) record(sp span) (Record, error) {
@@ -88,15 +70,14 @@ func (r *Reader) record(sp span) (Record, error) {
 		Raw: r.src.buf[r.src.lo : r.src.lo+sp.n : r.src.lo+sp.n],
 		Row: r.pos.Row, Line: r.pos.Line, Offset: r.pos.Offset,
 	}
-	if sp.open { // reading on overwrites the bytes held
+	if sp.lines == goesOn { // reading on overwrites the bytes held
 		r.long = append(r.long[:0], rec.Raw...)
 		rec.Raw = r.long
 	}
-	n, err := r.consume(sp)
-	if err != nil {
+	if err := r.src.consume(sp, &r.pos); err != nil {
 		return Record{}, err
 	}
-	rec.RawBytes = n
+	rec.RawBytes = r.pos.Offset - rec.Offset
 	r.pos.Row++
 	if sp.flaw != sound {
 		rec.Bad = r.malformed(sp.flaw)
@@ -123,20 +104,20 @@ func (r *Reader) malformed(f flaw) *RowProblem {
 func (r *Reader) read(rec *Record) {
 	g := &r.src.g
 	content := g.content(rec.Raw)
-	fields, count, stray := r.cells.split(content)
-	rec.Fields = fields
+	count, stray, f := r.cells.split(content)
+	rec.Fields = r.cells.cells
 	switch {
-	case bytes.IndexByte(content, 0) >= 0:
+	case f.nul:
 		rec.Bad = &RowProblem{CodeMalformedRow, "NUL byte in the row"}
-	case !utf8.Valid(content):
+	case f.high && !utf8.Valid(content):
 		rec.Bad = invalidEncoding(content)
 	case stray && g.end == '\n':
 		rec.Bad = &RowProblem{CodeMalformedRow, "carriage return in a cell without quotes, in a file whose records end in line feeds"}
 	case stray:
 		rec.Bad = &RowProblem{CodeMalformedRow, "line feed in a cell without quotes, in a file whose records end in carriage returns"}
 	case g.columns == 0 || count == g.columns:
-	case count == g.columns+1 && len(fields[count-1]) == 0:
-		rec.Fields, rec.TrailingDelimiter = fields[:g.columns], true
+	case count == g.columns+1 && len(rec.Fields[count-1]) == 0:
+		rec.Fields, rec.TrailingDelimiter = rec.Fields[:g.columns], true
 	default:
 		rec.Bad = wrongCount(count, g.columns)
 	}

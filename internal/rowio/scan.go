@@ -15,8 +15,8 @@ const (
 	broken                 // text after the closing quote at cursor.pos
 )
 
-// cursor is a state of the record grammar between two bytes: what lies before
-// pos is settled. A scan can go on from any cursor it returned.
+// cursor is a state of the record grammar between two bytes of a buffer: what
+// lies before pos is settled. A scan can go on from any cursor it returned.
 type cursor struct {
 	pos    int
 	quoted bool // inside a quoted cell
@@ -25,61 +25,75 @@ type cursor struct {
 
 const noLine = math.MaxInt
 
-// scan looks for the end of the record that starts at w[0], going on from at.
-// final says that the file ends where w ends. line is an index behind a line
-// end: a quoted cell that goes on over it stops the scan (noLine: none does).
-func (g *grammar) scan(w []byte, at cursor, line int, final bool) (cursor, verdict) {
-	nl := -1 // next line end at or behind pos
+// scan looks for the end of the record that starts at buf[lo], going on from at
+// and looking at nothing behind buf[limit]. final says that the file ends there.
+// line is an index behind a line end: a quoted cell that goes on over it stops
+// the scan (noLine: none does).
+func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) {
+	w, g := s.buf[:limit], &s.g
+	quote, delim := g.quote, g.delim
+	nl := -1 // next line end at or behind pos, as far as known
 	for {
 		if !at.quoted {
 			if nl < at.pos {
-				nl = indexFrom(w, at.pos, g.end)
+				if nl = bytes.IndexByte(w[at.pos:], g.end); nl < 0 {
+					nl = limit
+				} else {
+					nl += at.pos
+				}
 			}
-			q := bytes.IndexByte(w[at.pos:nl], g.quote)
-			if q < 0 {
-				return g.unquotedEnd(w, at, nl, final)
+			if s.quoteAt < at.pos {
+				if q := bytes.IndexByte(s.buf[at.pos:s.hi], quote); q < 0 {
+					s.quoteAt = s.hi
+				} else {
+					s.quoteAt = at.pos + q
+				}
 			}
-			opens := g.opens(w, at.pos+q)
-			at.pos += q + 1
-			if !opens {
+			q := s.quoteAt
+			if q >= nl {
+				return unquotedEnd(at, nl, limit, final)
+			}
+			at.pos = q + 1
+			if q > s.lo && (w[q-1] != delim || g.escape != 0) && !g.opens(w[s.lo:], q-s.lo) {
 				continue
 			}
 			at.quoted = true
 		}
-		c := indexFrom(w, at.pos, g.quote)
+		c := bytes.IndexByte(w[at.pos:], quote)
+		if c < 0 {
+			c = limit
+		} else {
+			c += at.pos
+		}
 		if c >= line {
 			return at, crossed
 		}
 		if c > nl {
 			at.multi = true
 		}
-		if c == len(w) {
-			at.pos = c
+		at.pos = c
+		if c == limit {
 			return at, more
 		}
-		if g.escape != 0 && g.escaped(w, c) {
-			at.pos = c + 1
+		if g.escape != 0 && g.escaped(w[s.lo:], c-s.lo) {
+			at.pos++
 			continue
 		}
-		if c+1 < len(w) {
-			if w[c+1] == g.delim {
-				at.pos, at.quoted = c+1, false
-				continue
-			}
-			if w[c+1] == g.quote && g.doubled {
-				at.pos = c + 2
-				continue
-			}
+		switch {
+		case c+1 < limit && w[c+1] == delim:
+			at.pos, at.quoted = c+1, false
+		case c+1 < limit && w[c+1] == quote && g.doubled:
+			at.pos = c + 2
+		default:
+			return g.closedEnd(w, at, final)
 		}
-		at.pos = c
-		return g.closedEnd(w, at, final)
 	}
 }
 
-// unquotedEnd is the end of a record whose last cell is not quoted; nl is
-// len(w) when there is no line end.
-func (g *grammar) unquotedEnd(w []byte, at cursor, nl int, final bool) (cursor, verdict) {
-	if nl < len(w) {
+// unquotedEnd is the end of a record whose last cell is not quoted; nl is limit
+// when there is no line end.
+func unquotedEnd(at cursor, nl, limit int, final bool) (cursor, verdict) {
+	if nl < limit {
 		at.pos = nl + 1
 		return at, ended
 	}

@@ -10,9 +10,6 @@ import (
 const (
 	// windowBytes is how much is read at a time: small enough for a core's own cache.
 	windowBytes = 256 << 10
-	// cheapMoveBytes is a tail short enough to move to the front before each read,
-	// which keeps reads in the same cached bytes.
-	cheapMoveBytes = 8 << 10
 	// maxEmptyReads is how many reads of nothing are taken before giving up.
 	maxEmptyReads = 100
 )
@@ -36,14 +33,17 @@ const (
 	overlong
 )
 
-// span is one record at the front of the source's bytes.
+// span is one record at the front of the source's bytes. (Four fields at most:
+// with more the compiler keeps it in memory, which costs a third of the speed.)
 type span struct {
 	kind  kind
 	flaw  flaw
-	n     int   // bytes held, record end included
-	lines int64 // line ends in them
-	open  bool  // the line goes on behind the bytes held (finish reads on)
+	n     int // bytes held, record end included
+	lines int // line ends in them; goesOn: the line goes on behind them
 }
+
+// goesOn marks a line that is longer than a record may be: finish reads the rest.
+const goesOn = -1
 
 // memo is what a failed scan learnt about the bytes behind the failed row's line.
 // All line ends from there to upTo lie inside quotes as that scan saw them, so a
@@ -63,22 +63,27 @@ type source struct {
 	r    io.Reader
 	sink io.Writer // takes the consumed bytes, in blocks; may be nil
 
-	buf    []byte // holds a record of the greatest size and one window
-	mark   int    // consumed bytes before it are in the sink
-	lo, hi int    // buf[lo:hi] is read and not consumed
-	base   int64  // file offset of buf[0]
-	eof    bool
-	err    error // sticky
-	memo   memo
+	buf     []byte // holds a record of the greatest size and one window
+	window  int
+	mark    int   // consumed bytes before it are in the sink
+	lo, hi  int   // buf[lo:hi] is read and not consumed
+	quoteAt int   // no quote before it in buf[lo:hi]; a quote, or hi when it was found
+	base    int64 // file offset of buf[0]
+	eof     bool
+	err     error // sticky
+	memo    memo
 }
 
 func newSource(r io.Reader, l Layout, at Position, sink io.Writer) *source {
 	g, err := l.grammar()
 	s := &source{g: g, r: r, sink: sink, base: at.Offset, err: err}
-	if err == nil {
-		s.buf = make([]byte, g.max+windowBytes)
-	}
+	s.setWindow(windowBytes)
 	return s
+}
+
+func (s *source) setWindow(n int) {
+	s.window = n
+	s.buf = make([]byte, s.g.max+n)
 }
 
 // offset is the place in the file of the next record.
@@ -87,30 +92,27 @@ func (s *source) offset() int64 { return s.base + int64(s.lo) }
 // next finds the record at the front without consuming it. io.EOF: none left.
 // This is the one place where record ends are decided.
 func (s *source) next() (span, error) {
-	if s.err != nil {
-		return span{}, s.err
-	}
-	if s.lo == s.hi {
-		if err := s.fill(); err != nil {
+	if s.lo == s.hi || s.err != nil {
+		if err := s.ensure(); err != nil {
 			return span{}, err
 		}
-		if s.lo == s.hi {
-			return span{}, io.EOF
-		}
 	}
-	if s.g.comment != 0 && s.buf[s.lo] == s.g.comment {
+	if s.buf[s.lo] == s.g.comment && s.g.comment != 0 {
 		return s.line(comment, sound)
 	}
-	at, line := cursor{}, s.knownLine()
+	at, line := cursor{pos: s.lo}, noLine
+	if s.memo.upTo > s.offset() {
+		line = s.knownLine()
+	}
 	for {
-		w, final := s.window()
+		limit, final := s.reach()
 		var v verdict
-		at, v = s.g.scan(w, at, line, final)
+		at, v = s.scan(at, limit, line, final)
 		switch {
 		case v == ended:
-			return s.whole(w[:at.pos], at.multi), nil
+			return s.whole(at.pos, at.multi), nil
 		case v == crossed && !s.memo.doomed:
-			at = cursor{pos: int(s.memo.upTo - s.offset()), quoted: s.memo.quoted, multi: true}
+			at = cursor{pos: int(s.memo.upTo - s.base), quoted: s.memo.quoted, multi: true}
 			line = noLine
 		case v == crossed:
 			return s.line(dataRow, openQuote)
@@ -121,46 +123,60 @@ func (s *source) next() (span, error) {
 		case s.hi-s.lo > s.g.max:
 			return s.fail(at, overlong, false)
 		default:
+			moved := s.lo
 			if err := s.fill(); err != nil {
 				return span{}, err
+			}
+			at.pos += s.lo - moved
+			if line != noLine {
+				line += s.lo - moved
 			}
 		}
 	}
 }
 
-// window is what may be looked at for the record at the front. final: the file
-// ends where the window ends.
-func (s *source) window() (w []byte, final bool) {
-	if s.hi-s.lo > s.g.max {
-		return s.buf[s.lo : s.lo+s.g.max], false
+// ensure makes sure that there is a byte at the front.
+func (s *source) ensure() error {
+	if s.err != nil {
+		return s.err
 	}
-	return s.buf[s.lo:s.hi], s.eof
+	if err := s.fill(); err != nil {
+		return err
+	}
+	if s.lo == s.hi {
+		return io.EOF
+	}
+	return nil
+}
+
+// reach is the index up to which may be looked for the record at the front.
+// final: the file ends there.
+func (s *source) reach() (limit int, final bool) {
+	if s.hi-s.lo > s.g.max {
+		return s.lo + s.g.max, false
+	}
+	return s.hi, s.eof
 }
 
 // knownLine is the index behind the first line end of the record at the front
 // when the memo covers it, or noLine.
 func (s *source) knownLine() int {
-	known := s.memo.upTo - s.offset()
-	if known <= 0 {
-		return noLine
-	}
-	nl := bytes.IndexByte(s.buf[s.lo:s.lo+int(known)], s.g.end)
+	nl := bytes.IndexByte(s.buf[s.lo:s.memo.upTo-s.base], s.g.end)
 	if nl < 0 {
 		return noLine
 	}
-	return nl + 1
+	return s.lo + nl + 1
 }
 
 // whole describes a record that ended as it should.
-func (s *source) whole(w []byte, multi bool) span {
-	sp := span{n: len(w)}
-	switch {
-	case multi:
-		sp.lines = int64(bytes.Count(w, []byte{s.g.end}))
-	case w[len(w)-1] == s.g.end:
+func (s *source) whole(end int, multi bool) span {
+	sp := span{n: end - s.lo}
+	if multi {
+		sp.lines = bytes.Count(s.buf[s.lo:end], []byte{s.g.end})
+	} else if s.buf[end-1] == s.g.end {
 		sp.lines = 1
 	}
-	if (w[0] == '\n' || w[0] == '\r') && len(s.g.content(w)) == 0 {
+	if s.buf[s.lo] <= '\r' && len(s.g.content(s.buf[s.lo:end])) == 0 {
 		sp.kind = blank
 	}
 	return sp
@@ -189,10 +205,10 @@ func (g *grammar) content(w []byte) []byte {
 // line. at is where the scan stopped and why is its flaw if it stopped within
 // that line; doomed says that no other start would have got further.
 func (s *source) fail(at cursor, why flaw, doomed bool) (span, error) {
-	if upTo := s.offset() + int64(at.pos); upTo > s.memo.upTo {
+	if upTo := s.base + int64(at.pos); upTo > s.memo.upTo {
 		s.memo = memo{upTo: upTo, quoted: at.quoted, doomed: doomed}
 	}
-	if bytes.IndexByte(s.buf[s.lo:s.lo+at.pos], s.g.end) >= 0 {
+	if bytes.IndexByte(s.buf[s.lo:at.pos], s.g.end) >= 0 {
 		why = openQuote
 	}
 	return s.line(dataRow, why)
@@ -201,64 +217,83 @@ func (s *source) fail(at cursor, why flaw, doomed bool) (span, error) {
 // line gives the bytes up to the first line end, quotes or not, at most
 // MaxRecordBytes of them.
 func (s *source) line(k kind, f flaw) (span, error) {
-	for from := 0; ; {
-		w, final := s.window()
-		nl := indexFrom(w, from, s.g.end)
+	s.quoteAt = -1 // the scan that failed has been further
+	for searched := 0; ; {
+		limit, final := s.reach()
+		nl := indexFrom(s.buf[:limit], s.lo+searched, s.g.end)
+		n := nl - s.lo
 		switch {
-		case nl < len(w):
-			return span{kind: k, flaw: f, n: nl + 1, lines: 1}, nil
+		case nl < limit:
+			return span{kind: k, flaw: f, n: n + 1, lines: 1}, nil
 		case final:
-			return span{kind: k, flaw: f, n: nl}, nil
+			return span{kind: k, flaw: f, n: n}, nil
 		case s.hi-s.lo > s.g.max:
-			return span{kind: k, flaw: f, n: nl, open: true}, nil
+			return span{kind: k, flaw: f, n: n, lines: goesOn}, nil
 		}
-		from = nl
+		searched = n
 		if err := s.fill(); err != nil {
 			return span{}, err
 		}
 	}
 }
 
-// finish consumes what an open span's line has behind the bytes held, and says
-// how much that was.
-func (s *source) finish() (n, lines int64, err error) {
+// consume moves at and the source behind a span.
+func (s *source) consume(sp span, at *Position) error {
+	s.lo += sp.n
+	at.Offset += int64(sp.n)
+	if sp.lines == goesOn {
+		return s.finish(at)
+	}
+	at.Line += int64(sp.lines)
+	return nil
+}
+
+// finish passes over the rest of a line.
+func (s *source) finish(at *Position) error {
 	for {
 		if s.lo == s.hi {
 			if err := s.fill(); err != nil {
-				return n, lines, err
+				return err
 			}
 			if s.lo == s.hi {
-				return n, lines, nil
+				return nil
 			}
 		}
-		w := s.buf[s.lo:s.hi]
-		if nl := bytes.IndexByte(w, s.g.end); nl >= 0 {
+		nl := bytes.IndexByte(s.buf[s.lo:s.hi], s.g.end)
+		if nl >= 0 {
 			s.lo += nl + 1
-			return n + int64(nl) + 1, 1, nil
+			at.Offset += int64(nl) + 1
+			at.Line++
+			return nil
 		}
+		at.Offset += int64(s.hi - s.lo)
 		s.lo = s.hi
-		n += int64(len(w))
 	}
 }
 
-// fill reads more bytes behind hi, moving what is not consumed to the front
-// when that is cheap or needed. At the end of the file it sets eof.
+// fill reads more bytes behind hi, moving what is not consumed to the front when
+// that is needed, or cheap: reading into the same bytes keeps them cached. At the
+// end of the file it sets eof.
 func (s *source) fill() error {
 	if s.eof {
 		return nil
 	}
-	if s.lo > 0 && (s.hi-s.lo <= cheapMoveBytes || s.hi == len(s.buf)) {
+	if s.lo > 0 && (s.hi-s.lo <= s.window/32 || s.hi == len(s.buf)) {
 		if err := s.flush(); err != nil {
 			return err
 		}
 		copy(s.buf, s.buf[s.lo:s.hi])
 		s.base += int64(s.lo)
 		s.hi -= s.lo
+		s.quoteAt -= s.lo
 		s.lo, s.mark = 0, 0
 	}
-	into := s.buf[s.hi:min(s.hi+windowBytes, len(s.buf))]
+	into := s.buf[s.hi:min(s.hi+s.window, len(s.buf))]
 	for range maxEmptyReads {
 		n, err := s.r.Read(into)
+		if s.quoteAt == s.hi { // none so far
+			s.quoteAt = indexFrom(s.buf[:s.hi+n], s.hi, s.g.quote)
+		}
 		s.hi += n
 		if errors.Is(err, io.EOF) {
 			s.eof = true

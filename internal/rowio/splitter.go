@@ -10,7 +10,8 @@ import (
 type Chunk struct {
 	Start, End Position // End.Offset is exclusive
 	Rows       int64    // data records in it
-	// MixedEnds: a record in it ends otherwise than the layout's first one.
+	// MixedEnds: a record in it ends otherwise than the layout's first one (lines
+	// too long for a record are not looked at).
 	MixedEnds bool
 }
 
@@ -19,7 +20,7 @@ type Chunk struct {
 type Splitter struct {
 	src    *source
 	pos    Position
-	ahead  span // found and not consumed, when peeked
+	ahead  span // the first record of the next chunk, when peeked
 	peeked bool
 }
 
@@ -36,21 +37,31 @@ func NewSplitter(r io.Reader, l Layout, at Position, sink io.Writer) *Splitter {
 func (s *Splitter) Next(target int64) (Chunk, error) {
 	c := Chunk{Start: s.pos}
 	for {
-		if err := s.peek(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+		sp, err := s.next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
 			return Chunk{}, err
 		}
-		if s.ahead.kind == dataRow && c.Rows > 0 && s.pos.Offset-c.Start.Offset >= target {
-			break
+		if sp.kind == dataRow {
+			if c.Rows > 0 && s.pos.Offset-c.Start.Offset >= target {
+				s.ahead, s.peeked = sp, true
+				break
+			}
+			c.Rows++
 		}
-		if err := s.take(&c); err != nil {
+		if s.src.endsOtherwise(sp.n) {
+			c.MixedEnds = true
+		}
+		if err := s.src.consume(sp, &s.pos); err != nil {
 			return Chunk{}, err
 		}
 	}
 	if err := s.src.flush(); err != nil {
 		return Chunk{}, err
 	}
+	s.pos.Row += c.Rows
 	c.End = s.pos
 	if c.End.Offset == c.Start.Offset {
 		return Chunk{}, io.EOF
@@ -58,34 +69,12 @@ func (s *Splitter) Next(target int64) (Chunk, error) {
 	return c, nil
 }
 
-func (s *Splitter) peek() error {
+func (s *Splitter) next() (span, error) {
 	if s.peeked {
-		return nil
+		s.peeked = false
+		return s.ahead, nil
 	}
-	sp, err := s.src.next()
-	s.ahead, s.peeked = sp, err == nil
-	return err
-}
-
-// take moves the record ahead into the chunk.
-func (s *Splitter) take(c *Chunk) error {
-	sp := s.ahead
-	s.peeked = false
-	c.MixedEnds = c.MixedEnds || s.src.endsOtherwise(sp.n)
-	s.src.lo += sp.n
-	s.pos.Offset += int64(sp.n)
-	s.pos.Line += sp.lines
-	if sp.kind == dataRow {
-		s.pos.Row++
-		c.Rows++
-	}
-	if !sp.open {
-		return nil
-	}
-	n, lines, err := s.src.finish()
-	s.pos.Offset += n
-	s.pos.Line += lines
-	return err
+	return s.src.next()
 }
 
 // endsOtherwise tells whether the n bytes at the front end in LF with a CR

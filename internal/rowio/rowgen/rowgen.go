@@ -48,7 +48,7 @@ var (
 	streets    = []string{"Jalan Merdeka", "Jl. Sudirman", "Gang Melati", "Jalan Diponegoro", "Jl. Gatot Subroto", "Kebon Jeruk Raya"}
 	cities     = []string{"Jakarta Selatan", "Bandung", "Surabaya", "Yogyakarta", "Medan", "Makassar", "Denpasar"}
 	statuses   = []string{"paid", "packed", "shipped", "returned", "new"}
-	notes      = []string{"", "", "", "ok", "fragile", "call before delivery", "leave with the neighbour", `size 24" screen`}
+	notes      = []string{"", "", "", "ok", "fragile", "call before delivery", "leave with the neighbour", "gift wrap"}
 )
 
 func pick(rng *rand.Rand, list []string) string { return list[rng.IntN(len(list))] }
