@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -280,4 +281,9 @@ func importJob(status job.Status) job.Job {
 	j.StartedAt = clock.Add(2 * time.Second)
 	j.Progress = job.Progress{Stage: job.Processing, RowsAccepted: 4, RowsRejected: 1, BytesProcessed: 617}
 	return j
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return names
 }

@@ -3,11 +3,11 @@ package httpapi
 import (
 	"errors"
 	"log/slog"
-	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"pintu/internal/logline"
 )
 
 // log writes the one line of a request. It names the route, never the concrete path or query, which may
@@ -32,19 +32,12 @@ func (a *api) log(c *call, out reply, err error, took time.Duration) {
 	a.Log.Error("request", append(attrs, slog.String("cause", cause(err)))...)
 }
 
-var secrets = regexp.MustCompile(`pintu_[a-z2-7]+_[a-z2-7]+|https?://\S*[?&]X-Amz-\S+`)
-
-// cause is an error's text without what must not be logged: Go's own errors quote whole signed URLs and
-// the values they could not parse.
+// cause is an error's text without what must not be logged: tokens, signed URLs, and the value that could
+// not be parsed, which strconv quotes.
 func cause(err error) string {
 	text := err.Error()
-	var u *url.Error
-	if errors.As(err, &u) {
-		text = strings.ReplaceAll(text, u.Error(), u.Op+" [address]: "+u.Err.Error())
-	}
-	var n *strconv.NumError
-	if errors.As(err, &n) {
+	if n, ok := errors.AsType[*strconv.NumError](err); ok {
 		text = strings.ReplaceAll(text, n.Error(), n.Func+" [value]: "+n.Err.Error())
 	}
-	return secrets.ReplaceAllString(text, "[hidden]")
+	return logline.Scrub(text)
 }

@@ -56,9 +56,7 @@ func (v *Validator) check(req *http.Request, body []byte, res *http.Response) er
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(answer))
-	req = req.Clone(context.Background())
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	route, params, err := v.router.FindRoute(req)
+	in, err := v.find(req, body)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound):
 		return v.checkUnbound("NotFound", http.StatusNotFound, res, answer)
@@ -67,16 +65,35 @@ func (v *Validator) check(req *http.Request, body []byte, res *http.Response) er
 	case err != nil:
 		return err
 	}
-	in := &openapi3filter.RequestValidationInput{
-		Request: req, PathParams: params, QueryParams: req.URL.Query(), Route: route,
-		Options: &openapi3filter.Options{MultiError: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
-	}
 	if res.StatusCode < 400 {
 		if err := checkRequest(in, body); err != nil {
 			return fmt.Errorf("a request that the document does not allow: %w", err)
 		}
 	}
 	return checkAnswer(in, res, answer)
+}
+
+// CheckRequest tells whether the document allows the request. Answers are not looked at.
+func (v *Validator) CheckRequest(req *http.Request, body []byte) error {
+	in, err := v.find(req, body)
+	if err != nil {
+		return err
+	}
+	return checkRequest(in, body)
+}
+
+// find gives the operation of a request, ready to be checked.
+func (v *Validator) find(req *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
+	req = req.Clone(context.Background())
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	route, params, err := v.router.FindRoute(req)
+	if err != nil {
+		return nil, err
+	}
+	return &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: params, QueryParams: req.URL.Query(), Route: route,
+		Options: &openapi3filter.Options{MultiError: true, SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	}, nil
 }
 
 // checkRequest also refuses what the library lets pass: query parameters that the operation does not have.
