@@ -350,9 +350,9 @@ func TestWait(t *testing.T) {
 			t.Error(diff)
 		}
 		s.check(t, "GET /prod/v1/jobs/job_1",
-			`GET /prod/v1/jobs/job_1?wait=20 If-None-Match="1"`, `GET /prod/v1/jobs/job_1?wait=20 If-None-Match="1"`,
-			`GET /prod/v1/jobs/job_1?wait=20 If-None-Match="1"`, `GET /prod/v1/jobs/job_1?wait=20 If-None-Match="2"`,
-			`GET /prod/v1/jobs/job_1?wait=20 If-None-Match="2"`)
+			`GET /prod/v1/jobs/job_1?wait=20s If-None-Match="1"`, `GET /prod/v1/jobs/job_1?wait=20s If-None-Match="1"`,
+			`GET /prod/v1/jobs/job_1?wait=20s If-None-Match="1"`, `GET /prod/v1/jobs/job_1?wait=20s If-None-Match="2"`,
+			`GET /prod/v1/jobs/job_1?wait=20s If-None-Match="2"`)
 		want := []time.Duration{0, time.Second, 21 * time.Second, 23 * time.Second, 28 * time.Second}
 		if diff := cmp.Diff(want, s.at[:5]); diff != "" {
 			t.Error(diff)

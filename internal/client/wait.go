@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	waitSeconds = "20"            // what one request asks the API to hold
-	leastPause  = time.Second     // between two looks at a job that moves all the time
-	plainPause  = 2 * time.Second // when the API gives no advice
+	waitFor    = "20s"           // what one request asks the API to hold
+	leastPause = time.Second     // between two looks at a job that moves all the time
+	plainPause = 2 * time.Second // when the API gives no advice
 )
 
 // Wait looks at a job until it is terminal, and tells changed, which may be nil, of every change on the
@@ -29,7 +29,7 @@ func (c *Client) Wait(ctx context.Context, jobID string, changed func(Job)) (Job
 			if err := whole(a, &seen); err != nil {
 				return seen, err
 			}
-			look.ifMatch, look.query = a.header.Get("ETag"), url.Values{"wait": {waitSeconds}}
+			look.ifMatch, look.query = a.header.Get("ETag"), url.Values{"wait": {waitFor}}
 			if changed != nil {
 				changed(seen)
 			}
