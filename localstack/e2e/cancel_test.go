@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pintu/localstack/faults"
@@ -89,38 +92,52 @@ func (s *system) trueCounters(dataset string, j object) {
 // TestCancelAgainstCompletion sends a cancel while a small job ends, many times over. Whoever wins, there
 // is one terminal state, it is the one that was answered, and its counters are true.
 func TestCancelAgainstCompletion(t *testing.T) {
-	const races = 200
+	const races, atOnce = 200, 8
 	s := start(t, 64, nil)
 	content := pairs(3)
-	outcomes := map[string]int{}
-	type racing struct {
-		jobID, dataset string
-		answered       bool
+	var ended [4]atomic.Int64
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range atOnce {
+		all.Go(func() {
+			for i := range next {
+				ended[s.race(t, i, content)].Add(1)
+			}
+		})
 	}
-	var jobs []racing
 	for i := range races {
-		name := s.dataset("race-" + dashed(key()))
-		jobID := s.begin(name, content)
-		if i%3 != 0 { // let the job come some way first
-			s.call("GET", "/v1/jobs/"+jobID+"?wait=1s", nil)
-		}
-		if i%3 == 2 {
-			s.until(jobID, func(j object) bool { return j.text("status") != "queued" })
-		}
-		a := s.call("POST", "/v1/jobs/"+jobID+"/cancel", object{}, "Idempotency-Key", key())
-		if a.status != http.StatusAccepted && a.status != http.StatusConflict {
-			t.Fatalf("cancel: %d %v", a.status, a.body)
-		}
-		jobs = append(jobs, racing{jobID, name, a.status == http.StatusAccepted})
+		next <- i
 	}
-	for _, r := range jobs {
-		j := s.rescued(r.jobID)
-		outcomes[j.text("status")]++
-		if r.answered != (j.text("status") == "canceled") {
-			t.Errorf("job %s: cancel answered %v, ended %s", r.jobID, r.answered, j.text("status"))
-		}
-		s.trueCounters(r.dataset, j)
+	close(next)
+	all.Wait()
+	t.Logf("%d races: %d ended canceled, %d succeeded", races, ended[1].Load(), ended[2].Load())
+	if ended[1].Load()+ended[2].Load() != races || ended[1].Load() == 0 || ended[2].Load() == 0 {
+		t.Error("not every race had a clear end, or all had the same")
 	}
-	t.Logf("%d races: %v", races, outcomes)
 	s.audit()
+}
+
+// race runs one job and cancels it at one of several moments. It gives 1 for canceled, 2 for succeeded, 0 for
+// anything that should not be.
+func (s *system) race(t *testing.T, i int, content []byte) int {
+	dataset := s.dataset("race-" + fmt.Sprint(i))
+	jobID := s.begin(dataset, content)
+	s.until(jobID, func(j object) bool {
+		switch i % 4 {
+		case 0: // at once
+			return true
+		case 1: // taken by a worker
+			return j.text("status") != "queued"
+		}
+		return j.text("progress.stage") == "finalizing" || terminal(j.text("status"))
+	})
+	a := s.call("POST", "/v1/jobs/"+jobID+"/cancel", object{}, "Idempotency-Key", key())
+	j := s.wait(jobID)
+	status := j.text("status")
+	if answered := a.status == http.StatusAccepted; answered != (status == "canceled") || !answered && a.body.text("error.code") != "INVALID_JOB_STATE" {
+		t.Errorf("job %s: cancel answered %d %s, it ended %s", jobID, a.status, a.body.text("error.code"), status)
+		return 0
+	}
+	s.trueCounters(dataset, j)
+	return map[string]int{"canceled": 1, "succeeded": 2}[status]
 }

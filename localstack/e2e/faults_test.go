@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -9,31 +10,38 @@ import (
 	"pintu/localstack/faults"
 )
 
-// points where a worker is killed: before and after each kind of write that plan, process and finishing do.
-// N is the n-th such call of that function.
+// points where a worker is killed: each kind of write that plan, process and finishing do. A point is the
+// n-th call of that operation by the function whose body has the mark.
 var points = []struct {
-	name, function, operation string
-	n                         int
+	name, function, operation, mark string
+	n                               int
 }{
-	{"plan: start", "PlanFunction", "UpdateItem", 1},
-	{"plan: pin layout", "PlanFunction", "UpdateItem", 2},
-	{"plan: add first chunk", "PlanFunction", "TransactWriteItems", 1},
-	{"plan: hint of first chunk", "PlanFunction", "SendMessageBatch", 1},
-	{"plan: add later chunk", "PlanFunction", "TransactWriteItems", 4},
-	{"plan: hint of later chunk", "PlanFunction", "SendMessageBatch", 4},
-	{"plan: close", "PlanFunction", "UpdateItem", 3},
-	{"process: claim", "ProcessFunction", "UpdateItem", 1},
-	{"process: first row", "ProcessFunction", "UpdateItem", 2},
-	{"process: later row", "ProcessFunction", "UpdateItem", 9},
-	{"process: quarantine", "ProcessFunction", "PutItem", 1},
-	{"process: checkpoint", "ProcessFunction", "UpdateItem", 5},
-	{"process: end of chunk", "ProcessFunction", "TransactWriteItems", 1},
-	{"process: end of last chunk", "ProcessFunction", "TransactWriteItems", 6},
-	{"process: hint to finish", "ProcessFunction", "SendMessageBatch", 1},
-	{"finish: rejected.csv", "PlanFunction", "PutObject", 1},
-	{"finish: report.json", "PlanFunction", "PutObject", 2},
-	{"finish: terminal state", "PlanFunction", "TransactWriteItems", 9},
+	{"plan: start", "PlanFunction", "UpdateItem", "StartedAt", 1},
+	{"plan: pin layout", "PlanFunction", "UpdateItem", "Layout", 1},
+	{"plan: add first chunk", "PlanFunction", "TransactWriteItems", "ChunksPlanned", 1},
+	{"plan: hint of first chunk", "PlanFunction", "SendMessageBatch", "process", 1},
+	{"plan: add later chunk", "PlanFunction", "TransactWriteItems", "ChunksPlanned", 4},
+	{"plan: hint of later chunk", "PlanFunction", "SendMessageBatch", "process", 4},
+	{"plan: close", "PlanFunction", "UpdateItem", "Complete", 1},
+	{"process: claim", "ProcessFunction", "UpdateItem", "Started", 1},
+	{"process: first row", "ProcessFunction", "UpdateItem", "if_not_exists", 1},
+	{"process: later row", "ProcessFunction", "UpdateItem", "if_not_exists", 9},
+	{"process: quarantine", "ProcessFunction", "PutItem", "rows#", 1},
+	{"process: checkpoint", "ProcessFunction", "UpdateItem", "Trailing", 1},
+	{"process: later checkpoint", "ProcessFunction", "UpdateItem", "Trailing", 3},
+	{"process: mark a chunk to run again", "ProcessFunction", "UpdateItem", "Again", 1},
+	{"process: take a key from a larger row", "ProcessFunction", "UpdateItem", ":old", 1},
+	{"process: end of chunk", "ProcessFunction", "TransactWriteItems", "ChunksDone", 1},
+	{"process: end of last chunk", "ProcessFunction", "TransactWriteItems", "ChunksDone", 6},
+	{"process: hint to finish", "ProcessFunction", "SendMessageBatch", "plan", 1},
+	{"finish: open a chunk for its second run", "PlanFunction", "TransactWriteItems", "Rerun", 1},
+	{"finish: rejected.csv", "PlanFunction", "PutObject", "", 1},
+	{"finish: report.json", "PlanFunction", "PutObject", "", 2},
+	{"finish: terminal state", "PlanFunction", "TransactWriteItems", "FinishedAt", 1},
 }
+
+// byChance are points that are only reached when a later chunk was faster than an earlier one.
+var byChance = map[string]bool{"process: mark a chunk to run again": true, "process: take a key from a larger row": true, "finish: open a chunk for its second run": true}
 
 // TestKilledAtNamedPoints kills the function process at each point, before the call is executed and after
 // it, and expects the same end as without.
@@ -45,7 +53,8 @@ func TestKilledAtNamedPoints(t *testing.T) {
 		for _, action := range []faults.Action{faults.KillBefore, faults.KillAfter} {
 			when := map[faults.Action]string{faults.KillBefore: "before", faults.KillAfter: "after"}[action]
 			t.Run(p.name+" "+when, func(t *testing.T) {
-				rule := s.stack.Faults().Add(faults.Rule{Caller: p.function, Operation: p.operation, N: p.n, Action: action})
+				rule := s.stack.Faults().Add(faults.Rule{Caller: p.function, Operation: p.operation, N: p.n, Action: action,
+					Match: func(c faults.Call) bool { return bytes.Contains(c.Body, []byte(p.mark)) }})
 				defer rule.Remove()
 				name := fmt.Sprintf("killed-%d-%s", i, when)
 				jobID := s.begin(s.dataset(name), content)
@@ -53,7 +62,7 @@ func TestKilledAtNamedPoints(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-undisturbed +killed):\n%s", diff)
 				}
-				if rule.Hits() != 1 {
+				if rule.Hits() != 1 && !byChance[p.name] {
 					t.Errorf("the point was reached %d times, want 1", rule.Hits())
 				}
 			})

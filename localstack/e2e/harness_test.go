@@ -57,6 +57,9 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
+// root is the repository. The object store changes the working directory, so it is found out first.
+var root, rootErr = filepath.Abs("../..")
+
 // start runs a stack of its own for a test. Chunks are small, so that small files make many.
 func start(t testing.TB, chunkBytes int, env map[string]string) *system {
 	t.Helper()
@@ -64,11 +67,11 @@ func start(t testing.TB, chunkBytes int, env map[string]string) *system {
 	for name, value := range env {
 		settings[name] = value
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	if rootErr != nil {
+		t.Fatal(rootErr)
 	}
 	s := &system{t: t, log: &syncBuffer{}}
+	var err error
 	s.stack, err = stack.Start(t.Context(), stack.Config{Root: root, Env: map[string]map[string]string{"*": settings}, Log: s.log, RedeliverAtOnce: true})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.log)
@@ -438,17 +441,13 @@ func (s *system) messages() []string {
 // quiet waits until no message is on its way any more.
 func (s *system) quiet() {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	s.eventually(func() bool {
 		left := 0
 		for _, q := range queues[:2] {
 			left += len(s.stack.SQS().Peek(s.queueName(q)))
 		}
-		if left == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond) // a real process is outside: polled, with a deadline
-	}
-	s.t.Fatalf("the queues did not become empty: %v\n%s", s.messages(), tail(s.log.String()))
+		return left == 0
+	})
 }
 
 // sweepNow makes every job that is not over due, and runs sweep.

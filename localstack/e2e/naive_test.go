@@ -35,7 +35,7 @@ func naive(content []byte) outcome {
 	}
 	accepted, rejected := float64(len(o.Records)), float64(len(o.Rejected))
 	o.Counters = map[string]any{"rows_total": float64(len(lines)), "rows_accepted": accepted, "rows_created": accepted, "rows_updated": 0.0, "rows_unchanged": 0.0,
-		"rows_skipped": 0.0, "rows_rejected": rejected, "rows_unprocessed": 0.0, "rejected_by_code": byCode}
+		"rows_skipped": 0.0, "rows_rejected": rejected, "rows_unprocessed": 0.0, "rows_planned": nil, "rejected_by_code": byCode}
 	o.Status = "partial"
 	if rejected == 0 {
 		o.Status = "succeeded"

@@ -12,7 +12,7 @@ import (
 // TestTheStoreRefusesWhatWasNotDeclared uploads the wrong thing in every way: the store itself says no.
 func TestTheStoreRefusesWhatWasNotDeclared(t *testing.T) {
 	s := start(t, 1<<20, nil)
-	content := pairs(5)
+	content := pairs(4)
 	sum := sha256.Sum256(content)
 	other := sha256.Sum256([]byte("another file"))
 	body := spec(s.dataset("pairs"), content)
@@ -62,7 +62,7 @@ func TestTheStoreRefusesWhatWasNotDeclared(t *testing.T) {
 // TestAnUploadWhoseClientWentAwayIsCompleted: the file is there, nobody says so, sweep does.
 func TestAnUploadWhoseClientWentAwayIsCompleted(t *testing.T) {
 	s := start(t, 1<<20, nil)
-	content := pairs(6)
+	content := pairs(4)
 	a := s.submit(s.dataset("pairs"), content)
 	if status, answer := s.upload(a, content); status != http.StatusOK {
 		t.Fatalf("upload: %d %s", status, answer)
