@@ -5,7 +5,8 @@
 // It adds nothing to the gateway and hides none of its limits: one store per process; a clock that is the machine's, so
 // presigned URLs expire by real time; and a working directory, which Start changes for the whole process because the
 // gateway finds its files by relative paths. Close restores it. Resolve relative paths before Start. The gateway also
-// prints three lines about its set-up on standard output.
+// prints two lines about its set-up on standard output. What AWS does and it does not: lifecycle rules, keys that end in
+// a slash with content or hold two in a row, and the refusal of a presigned URL that is dated in the future.
 package s3
 
 import (
@@ -13,9 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/backend/meta"
 	"github.com/versity/versitygw/backend/posix"
 	"github.com/versity/versitygw/embedgw"
@@ -100,38 +103,81 @@ func (s *Server) run(ctx context.Context, dir string, c Config) error {
 	if err != nil {
 		return err
 	}
-	sidecar, err := meta.NewSideCar(filepath.Join(dir, "metadata"))
+	backend, err := open(dir)
 	if err != nil {
-		return fmt.Errorf("open metadata: %w", err)
-	}
-	backend, err := posix.New(filepath.Join(dir, "objects"), sidecar, posix.PosixOpts{
-		VersioningDir: filepath.Join(dir, "versions"),
-		SideCarDir:    filepath.Join(dir, "metadata"),
-		// Zero would refuse every copy.
-		CopyObjectThreshold: maxCopy,
-	})
-	if err != nil {
-		return fmt.Errorf("open objects: %w", err)
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	listening := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- embedgw.RunVersityGW(ctx, backend, &embedgw.Config{
-			RootUserAccess: c.AccessKey, RootUserSecret: c.SecretKey, Region: c.Region,
-			Ports: []string{addr}, KeepAlive: true, Quiet: true,
-			MaxConnections: maxConcurrent, MaxRequests: maxConcurrent, MultipartMaxParts: maxParts,
-			S3Options: []s3api.Option{s3api.WithOnListen(func() { close(listening) })},
-		})
+		ended <- embedgw.RunVersityGW(ctx, backend, gateway(c, addr, func() { close(listening) }))
 	}()
 	select {
 	case err := <-ended:
 		stop()
 		return err
 	case <-listening:
-		s.addr, s.stop, s.ended = addr, stop, ended
-		return nil
 	}
+	s.addr, s.stop, s.ended = addr, stop, ended
+	if err := s.answered(ctx); err != nil {
+		stop()
+		return errors.Join(err, <-ended)
+	}
+	return nil
+}
+
+func open(dir string) (*posix.Posix, error) {
+	sidecar, err := meta.NewSideCar(filepath.Join(dir, "metadata"))
+	if err != nil {
+		return nil, fmt.Errorf("open metadata: %w", err)
+	}
+	backend, err := posix.New(filepath.Join(dir, "objects"), sidecar, posix.PosixOpts{
+		VersioningDir:       filepath.Join(dir, "versions"),
+		SideCarDir:          filepath.Join(dir, "metadata"),
+		CopyObjectThreshold: maxCopy, // zero would refuse every copy
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	return backend, nil
+}
+
+func gateway(c Config, addr string, onListen func()) *embedgw.Config {
+	root := auth.Account{Access: c.AccessKey, Secret: c.SecretKey, Role: auth.RoleAdmin}
+	return &embedgw.Config{
+		RootUserAccess: c.AccessKey, RootUserSecret: c.SecretKey, Region: c.Region,
+		IAMService: rootOnly{auth.NewIAMServiceSingle(root)},
+		Ports:      []string{addr}, KeepAlive: true, Quiet: true,
+		MaxConnections: maxConcurrent, MaxRequests: maxConcurrent, MultipartMaxParts: maxParts,
+		S3Options: []s3api.Option{s3api.WithOnListen(onListen)},
+	}
+}
+
+// answered waits for an answer. The gateway says that it listens just before it takes connections, and a stop between
+// the two would be lost.
+func (s *Server) answered(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(), nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask for the first answer: %w", err)
+	}
+	return res.Body.Close() // any answer will do; this one is that the request is not signed
+}
+
+// rootOnly is the gateway's service for one account, but answers an unknown access key as S3 does, with
+// InvalidAccessKeyId.
+type rootOnly struct{ auth.IAMService }
+
+func (r rootOnly) GetUserAccount(access string) (auth.Account, error) {
+	account, err := r.IAMService.GetUserAccount(access)
+	if err != nil {
+		return auth.Account{}, auth.ErrNoSuchUser
+	}
+	return account, nil
 }
 
 // maxConcurrent bounds connections and requests alike. maxParts and maxCopy (bytes) are S3's limits.
