@@ -183,9 +183,9 @@ func (s *Server) state() []entry {
 	return entries
 }
 
-// append adds one line. It returns only when the line is with the operating system.
+// append adds one line, unless e says nothing. It returns only when the line is with the operating system.
 func (j *journal) append(e entry) error {
-	if j == nil {
+	if j == nil || e.empty() {
 		return nil
 	}
 	line, err := e.line()
@@ -206,6 +206,10 @@ func (j *journal) append(e entry) error {
 	}
 	j.end += int64(len(line))
 	return nil
+}
+
+func (e entry) empty() bool {
+	return e.Table == nil && e.Drop == "" && e.Replace == nil && len(e.Writes) == 0 && e.Token == nil
 }
 
 // line encodes e. Plain writes, nearly all there is, are appended by hand: encoding/json would scan each item twice more.
