@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 const welcome = `
-Pintu is up after %.1f s: %s
+Pintu is up after %.2f s: %s
   token         in %s, where the CLI finds it
   AWS endpoint  %s
   state         %s

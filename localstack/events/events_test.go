@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,26 @@ func secondFails(e events.SQSEvent) (lambda.Result, error) {
 	return answer(`{"batchItemFailures":[]}`)
 }
 
+// tape is what invocations note and tests read, from goroutines of their own.
+type tape struct {
+	mu    sync.Mutex
+	notes []string
+}
+
+// add notes one invocation and tells its number.
+func (p *tape) add(note string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(p.notes, note)
+	return len(p.notes)
+}
+
+func (p *tape) all() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.notes)
+}
+
 func answer(text string) (lambda.Result, error) { return lambda.Result{Payload: []byte(text)}, nil }
 
 func TestTheEventIsWhatAWSSends(t *testing.T) {
@@ -181,22 +202,22 @@ func TestWhatIsDeletedAndWhatComesBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var calls []string
+				var calls tape
 				l := newLine(t, template.Source{BatchSize: 3, Window: 5 * time.Second, ReportFailures: c.report}, 1, false, func(e events.SQSEvent) (lambda.Result, error) {
-					calls = append(calls, bodies(e))
+					calls.add(bodies(e))
 					return c.answer(e)
 				})
 				defer l.end()
 				l.send("a", "b", "c")
 				<-time.After(10 * time.Second)
 				synctest.Wait()
-				if got := l.left(); got != c.left || len(calls) != 1 || calls[0] != "a b c" {
-					t.Errorf("left %q after %q, want %q", got, calls, c.left)
+				if got := l.left(); got != c.left || !slices.Equal(calls.all(), []string{"a b c"}) {
+					t.Errorf("left %q after %q, want %q", got, calls.all(), c.left)
 				}
 				<-time.After(60 * time.Second) // the visibility time-out
 				synctest.Wait()
-				if again := len(calls) > 1; again != (c.left != "") {
-					t.Errorf("invocations %q", calls)
+				if again := len(calls.all()) > 1; again != (c.left != "") {
+					t.Errorf("invocations %q", calls.all())
 				}
 			})
 		})
@@ -205,9 +226,10 @@ func TestWhatIsDeletedAndWhatComesBack(t *testing.T) {
 
 func TestMessagesOfADeadFunctionCanComeBackAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start, calls := time.Now(), 0
+		start := time.Now()
+		var calls tape
 		l := newLine(t, template.Source{BatchSize: 1, ReportFailures: true}, 1, true, func(events.SQSEvent) (lambda.Result, error) {
-			if calls++; calls == 1 {
+			if calls.add("") == 1 {
 				return lambda.Result{Failed: true, Died: true}, nil
 			}
 			return answer("null")
@@ -217,8 +239,9 @@ func TestMessagesOfADeadFunctionCanComeBackAtOnce(t *testing.T) {
 		for l.left() != "" {
 			<-time.After(time.Second)
 		}
-		if waited := time.Since(start); waited > 10*time.Second || calls != 2 {
-			t.Errorf("%d invocations in %v, want 2 at once", calls, waited)
+		synctest.Wait()
+		if waited := time.Since(start); waited > 10*time.Second || len(calls.all()) != 2 {
+			t.Errorf("%d invocations in %v, want 2 at once", len(calls.all()), waited)
 		}
 	})
 }
@@ -226,9 +249,9 @@ func TestMessagesOfADeadFunctionCanComeBackAtOnce(t *testing.T) {
 func TestABatchIsFullOrItsWindowIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var got []string
+		var got tape
 		l := newLine(t, template.Source{BatchSize: 3, Window: 10 * time.Second}, 1, false, func(e events.SQSEvent) (lambda.Result, error) {
-			got = append(got, bodies(e)+" after "+time.Since(start).Round(time.Second).String())
+			got.add(bodies(e) + " after " + time.Since(start).Round(time.Second).String())
 			return answer("")
 		})
 		defer l.end()
@@ -236,7 +259,8 @@ func TestABatchIsFullOrItsWindowIsOver(t *testing.T) {
 		<-time.After(4 * time.Second)
 		l.send("b", "c", "d")
 		<-time.After(20 * time.Second)
-		if diff := strings.Join(got, "; "); diff != "a b c after 4s; d after 14s" {
+		synctest.Wait()
+		if diff := strings.Join(got.all(), "; "); diff != "a b c after 4s; d after 14s" {
 			t.Errorf("batches %s", diff)
 		}
 	})
@@ -282,6 +306,7 @@ func TestNoMoreBatchesAtOnceThanAllowedAndNoneTakenBeforeThereIsRoom(t *testing.
 
 func TestAScheduleFiresAtTheStartAndByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var fired []events.EventBridgeEvent
 		c := clock.New()
 		start := c.Now()
@@ -292,6 +317,8 @@ func TestAScheduleFiresAtTheStartAndByTheClock(t *testing.T) {
 				if err := json.Unmarshal(payload, &e); err != nil || id != "Sweep" {
 					t.Errorf("event %s for %s: %v", payload, id, err)
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				fired = append(fired, e)
 				return lambda.Result{Failed: len(fired) == 2, Payload: []byte("boom")}, nil
 			}}
@@ -301,6 +328,8 @@ func TestAScheduleFiresAtTheStartAndByTheClock(t *testing.T) {
 		at := func(want int, when time.Duration) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if len(fired) != want || fired[want-1].Time.Sub(start.Truncate(time.Second)) != when {
 				t.Errorf("fired %d times, last at %v, want %d at %v", len(fired), fired[len(fired)-1].Time.Sub(start), want, when)
 			}
