@@ -29,6 +29,7 @@ type Record struct {
 // nothing per well-formed row.
 type Reader struct {
 	src   *source
+	flaws map[flaw]*RowProblem
 	pos   Position
 	cells cellSplitter
 	long  []byte // head of a line longer than a record may be
@@ -40,7 +41,7 @@ type Reader struct {
 // after io.EOF.
 func NewReader(r io.Reader, l Layout, at Position) *Reader {
 	src := newSource(r, l, at, nil)
-	return &Reader{src: src, pos: at, cells: newCellSplitter(src.g)}
+	return &Reader{src: src, pos: at, cells: newCellSplitter(src.g), flaws: flawProblems(src.g.max)}
 }
 
 // Position is the place behind the last record returned, blank lines behind it
@@ -80,24 +81,20 @@ func (r *Reader) record(sp span) (Record, error) {
 	rec.RawBytes = r.pos.Offset - rec.Offset
 	r.pos.Row++
 	if sp.flaw != sound {
-		rec.Bad = r.malformed(sp.flaw)
+		rec.Bad = r.flaws[sp.flaw]
 		return rec, nil
 	}
 	r.read(&rec)
 	return rec, nil
 }
 
-func (r *Reader) malformed(f flaw) *RowProblem {
-	p := &RowProblem{Code: CodeMalformedRow}
-	switch f {
-	case textAfterQuote:
-		p.Message = "text after the closing quote of a cell; a quote inside a quoted cell must be doubled"
-	case openQuote:
-		p.Message = fmt.Sprintf("unterminated quote: a quoted cell of this line has no proper closing quote before the end of the file or within %d bytes", r.src.g.max)
-	case overlong:
-		p.Message = fmt.Sprintf("line longer than %d bytes", r.src.g.max)
+// flawProblems are made once: a damaged file may have millions of such rows.
+func flawProblems(max int) map[flaw]*RowProblem {
+	return map[flaw]*RowProblem{
+		textAfterQuote: {CodeMalformedRow, "text after the closing quote of a cell; a quote inside a quoted cell must be doubled"},
+		openQuote:      {CodeMalformedRow, fmt.Sprintf("unterminated quote: a quoted cell of this line has no proper closing quote before the end of the file or within %d bytes", max)},
+		overlong:       {CodeMalformedRow, fmt.Sprintf("line longer than %d bytes", max)},
 	}
-	return p
 }
 
 // read splits a record that ended as it should and looks at its bytes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // RejectColumns are the columns that RejectWriter puts before those of the file.
@@ -24,10 +25,11 @@ type Reject struct {
 // behind a row with an open quote they would be text of its last cell. The row
 // number is always quoted for the same reason: an open quote of the row before
 // meets it as a closing quote followed by a digit, which is malformed in any
-// dialect, so it can never swallow the next row. A record that the file ended
-// without a record end gets one. The added columns count towards
-// MaxRecordBytes when the file is read again. Without a header in the file none
-// is written.
+// dialect, so it can never swallow the next row. Line ends in the added columns
+// become spaces: a malformed row is read again up to its first line end. A record
+// that the file ended without a record end gets one. The added columns count
+// towards MaxRecordBytes when the file is read again. Without a header in the
+// file none is written.
 type RejectWriter struct {
 	w      io.Writer
 	g      grammar
@@ -94,6 +96,7 @@ func (w *RejectWriter) flush() error {
 
 // cell adds one cell, quoted if asked or needed.
 func (w *RejectWriter) cell(text string, quoted bool) {
+	text = lineEnds.Replace(text)
 	if !quoted && !w.needsQuotes(text) {
 		w.line = append(w.line, text...)
 		return
@@ -111,12 +114,12 @@ func (w *RejectWriter) cell(text string, quoted bool) {
 	w.line = append(w.line, w.g.quote)
 }
 
+var lineEnds = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ")
+
 func (w *RejectWriter) needsQuotes(text string) bool {
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c == w.g.delim, c == w.g.quote, c == '\r', c == '\n', c == ' ' && i == 0:
-			return true
-		case w.g.escape != 0 && c == w.g.escape:
+		c := text[i]
+		if c == w.g.delim || c == w.g.quote || c == ' ' && i == 0 || c == w.g.escape && c != 0 {
 			return true
 		}
 	}
