@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -73,10 +74,13 @@ func (s *Stack) makeBroker() error {
 		functions = append(functions, lambda.Function{LogicalID: f.LogicalID, Name: f.Name, ARN: f.ARN, Bootstrap: bootstrap, Timeout: f.Timeout,
 			MemoryMB: f.MemoryMB, LogFormat: f.LogFormat, Env: s.env(f), MaxEnvironments: s.concurrency(f)})
 	}
-	s.broker = lambda.New(lambda.Config{Region: Region, AccessKey: AccessKey, SecretKey: SecretKey, Endpoint: s.aws, Log: s.cfg.Log}, functions...)
+	s.broker = lambda.New(lambda.Config{Region: Region, AccessKey: AccessKey, SecretKey: SecretKey, Endpoint: s.aws, Log: s.cfg.Log, InitTime: initTime}, functions...)
 	s.onClose(s.broker.Close)
 	return nil
 }
+
+// initTime is longer than the ten seconds of AWS: many processes may start at once on few processors.
+const initTime = time.Minute
 
 func (s *Stack) env(f template.Function) map[string]string {
 	env := map[string]string{}

@@ -88,6 +88,7 @@ func TestWhatIsNotKnownIsRefusedWithItsLine(t *testing.T) {
 		{"parameter", "Parameters:\n  P: {Type: String}", "line 2: parameter P has no default"},
 		{"parameter value", "Parameters:\n  P: {Type: String, Default: a, AllowedValues: [b]}", "none of b"},
 		{"path without an integration", "Resources:\n  A:\n    Type: AWS::Serverless::Api\n    Properties:\n      DefinitionBody:\n        paths: {/a: {get: {}}}", "line 6: get has no"},
+		{"event without a path", function + "      Events: {E: {Type: Api, Properties: {Path: /b, Method: get}}}\n  A:\n    Type: AWS::Serverless::Api\n    Properties:\n      DefinitionBody:\n        paths: {/a: {get: {x-amazon-apigateway-integration: {type: aws_proxy, httpMethod: POST, uri: !Sub 'x:lambda:path/2015-03-31/functions/${F.Arn}/invocations'}}}}", "line 2: F has an event for GET /b"},
 		{"path without an event", function + "  A:\n    Type: AWS::Serverless::Api\n    Properties:\n      DefinitionBody:\n        paths: {/a: {get: {x-amazon-apigateway-integration: {type: aws_proxy, httpMethod: POST, uri: !Sub 'x:lambda:path/2015-03-31/functions/${F.Arn}/invocations'}}}}", "line 11: GET /a of DefinitionBody"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
