@@ -47,11 +47,12 @@ run: build ## Run the whole system here, in the foreground (PORT, and ARGS="--da
 
 .PHONY: demo
 demo: build ## Import a real file and a broken one on a stack of its own, and show what comes of them
-	bin/pintu-dev demo
+	@cd localstack && go run ./cmd/demo
 
 .PHONY: bench
-bench: build ## Measure parser, boundary pass and whole chain
-	bin/pintu-dev bench $(ARGS)
+bench: build ## Measure parser, boundary pass, whole chain and the embedded stack
+	go test -run '^$$' -bench . ./...
+	cd localstack && go test -run '^$$' -bench . ./...
 
 # --- Lambda ---------------------------------------------------------------------------------------
 
