@@ -7,7 +7,8 @@
 // It refuses what the product does not use rather than guess: the parameters from before expressions (Expected,
 // AttributeUpdates, KeyConditions, ...), local secondary indexes, PartiQL other than SELECT, and reading streams. It checks
 // no signatures, throttles nobody and never raises TransactionConflict by itself: transactions are serialised by table locks.
-// The log is written without fsync: it survives the process, not a power cut.
+// Secondary indexes are up to date at once, which AWS does not promise. The log is written without fsync: it survives the
+// process, not a power cut; and nothing keeps two processes from using one directory.
 package ddb
 
 import (

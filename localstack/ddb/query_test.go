@@ -127,6 +127,59 @@ func TestQueriesRefused(t *testing.T) {
 	}
 }
 
+func TestFilterOnKeyRefused(t *testing.T) {
+	f := newFixture(t)
+	for _, filter := range []string{
+		"sk = :a", ":a = sk", "n = :a AND sk < :a", "n = :a OR NOT sk IN (:a)", "n IN (:a, sk)", "n BETWEEN :a AND sk", "attribute_exists(sk)",
+		"begins_with(sk, :a)", "contains(n, sk) AND n = :a", "size(sk) > size(:a)", "attribute_type(sk, :a)",
+	} {
+		values := item{":p": str("q")}
+		if strings.Contains(filter, ":a") {
+			values[":a"] = str("S")
+		}
+		err := f.queryError(dynamodb.QueryInput{KeyConditionExpression: ptr("pk = :p"), FilterExpression: &filter, ExpressionAttributeValues: values})
+		t.Run(filter, func(t *testing.T) {
+			invalid(t, err, "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk")
+		})
+	}
+}
+
+func TestSelect(t *testing.T) {
+	f := newFixture(t, indexOn("gsi", types.ProjectionTypeInclude, "n"))
+	f.fill("q", 1)
+	for _, tt := range []struct {
+		name, index, projection string
+		choice                  types.Select
+		attributes              int
+		message                 string
+	}{
+		{"all of the table", "", "", types.SelectAllAttributes, 6, ""},
+		{"all projected", "gsi", "", types.SelectAllProjectedAttributes, 5, ""},
+		{"specific", "gsi", "n, sk", types.SelectSpecificAttributes, 2, ""},
+		{"specific without saying which", "", "", types.SelectSpecificAttributes, 0, "Must specify the AttributesToGet or ProjectionExpression"},
+		{"count with a projection", "", "n", types.SelectCount, 0, "Cannot specify the ProjectionExpression when choosing to get COUNT"},
+		{"projected of the table", "", "", types.SelectAllProjectedAttributes, 0, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"},
+		{"all of an index that has not all", "gsi", "", types.SelectAllAttributes, 0, "Select type ALL_ATTRIBUTES is not supported for global secondary index gsi"},
+		{"more than an index has", "gsi", "extra", "", 0, "gsi does not project [extra]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := &dynamodb.QueryInput{TableName: &f.table, Select: tt.choice, KeyConditionExpression: ptr("pk = :p"), ExpressionAttributeValues: item{":p": str("q")}}
+			if tt.index != "" {
+				in.IndexName, in.KeyConditionExpression, in.ExpressionAttributeValues = &tt.index, ptr("gpk = :p"), item{":p": str("G")}
+			}
+			if tt.projection != "" {
+				in.ProjectionExpression = &tt.projection
+			}
+			out, err := f.db.Query(t.Context(), in)
+			if tt.message != "" {
+				invalid(t, err, tt.message)
+			} else if err != nil || len(out.Items) != 1 || len(out.Items[0]) != tt.attributes {
+				t.Errorf("%v, %v; want one item of %d attributes", out, err, tt.attributes)
+			}
+		})
+	}
+}
+
 func expressionUses(in dynamodb.QueryInput, placeholder string) bool {
 	return strings.Contains(*in.KeyConditionExpression, placeholder) || in.FilterExpression != nil && strings.Contains(*in.FilterExpression, placeholder)
 }

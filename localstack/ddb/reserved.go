@@ -3,7 +3,7 @@ package ddb
 import "strings"
 
 // isReserved says whether a bare attribute name is one of the 573 words that expressions must write as a placeholder,
-// in any case. The list is the developer guide's, with its two misspellings.
+// in any case. The list is the developer guide's, misspellings included.
 func isReserved(word string) bool {
 	var buf [32]byte
 	if len(word) > len(buf) {

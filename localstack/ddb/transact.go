@@ -9,6 +9,7 @@ import (
 const (
 	maxTransactItems = 100
 	maxTransactBytes = 4 << 20
+	maxTokenLength   = 36
 )
 
 // transactItem is one part of TransactWriteItems: exactly one of its fields is set.
@@ -47,6 +48,9 @@ func (s *Server) transactWriteItems(body []byte) ([]byte, error) {
 	var req transactWriteRequest
 	if err := decode(body, &req); err != nil {
 		return nil, err
+	}
+	if len(req.ClientRequestToken) > maxTokenLength {
+		return nil, invalid("1 validation error detected: Value '%s' at 'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal to %d", req.ClientRequestToken, maxTokenLength)
 	}
 	writes, err := s.prepareAll(req.TransactItems)
 	if err != nil {

@@ -129,6 +129,8 @@ func TestTransactionRefused(t *testing.T) {
 		t.Errorf("more than 4 MB: %q, want ValidationException", got)
 	}
 	invalid(t, f.transact(f.txUpdate("t", "a", "SET n = :missing", nil)), "attribute value: :missing")
+	_, err := f.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: many[:1], ClientRequestToken: ptr(repeated(37))})
+	invalid(t, err, "Member must have length less than or equal to 36")
 }
 
 func TestClientRequestToken(t *testing.T) {
