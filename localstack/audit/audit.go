@@ -42,19 +42,20 @@ type stored struct {
 	jobs     map[string]job.Job          // by partition key
 	due      map[string]bool             // partition keys of jobs with a due time
 	chunks   map[string][]importer.Chunk // by the job's partition key
-	rows     map[string]int64            // quarantined rows by the job's partition key
+	rejected map[string]int64            // what a chunk's item says it rejected, by its rows' partition key
+	rows     map[string][]int64          // numbers of quarantined rows by partition key
 	actives  map[string]item             // by "tenant#client"
 	slots    map[string]item             // by dataset partition key
-	waiting  map[string]bool             // job ids in line
-	intents  []item
+	waiting  map[string]string           // dataset partition keys by the ids of jobs in line
+	intents  []item                      // idempotency and deduplication records
 	records  []item
 	problems []string
 }
 
 // Run audits.
 func Run(ctx context.Context, c Config) (Report, error) {
-	s := &stored{jobs: map[string]job.Job{}, due: map[string]bool{}, chunks: map[string][]importer.Chunk{}, rows: map[string]int64{},
-		actives: map[string]item{}, slots: map[string]item{}, waiting: map[string]bool{}}
+	s := &stored{jobs: map[string]job.Job{}, due: map[string]bool{}, chunks: map[string][]importer.Chunk{}, rejected: map[string]int64{},
+		rows: map[string][]int64{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string]string{}}
 	digest := sha256.New()
 	each := func(table string, f func(item) error) error {
 		return scan(ctx, c.DB, table, func(it item) error {
@@ -116,18 +117,24 @@ func (s *stored) sort(it item) error {
 			return err
 		}
 		s.chunks[pk] = append(s.chunks[pk], c)
+		s.rejected[rowsOf(pk, c)] = number(it, "rejected")
 	case kind == "rows":
-		s.rows["job#"+rest[:strings.LastIndexByte(rest, '#')]]++
+		s.rows[pk] = append(s.rows[pk], number(it, "rn"))
 	case kind == "client" && sk == "active":
 		s.actives[rest] = it
 	case kind == "dataset" && sk == "slots":
 		s.slots[pk] = it
 	case kind == "dataset" && strings.HasPrefix(sk, "wait#"):
-		s.waiting[sk[strings.LastIndexByte(sk, '#')+1:]] = true
-	case kind == "idem":
+		s.waiting[sk[strings.LastIndexByte(sk, '#')+1:]] = pk
+	case kind == "idem", kind == "dedupe":
 		s.intents = append(s.intents, it)
 	}
 	return nil
+}
+
+// rowsOf is the partition key of a chunk's quarantined rows.
+func rowsOf(jobPK string, c importer.Chunk) string {
+	return fmt.Sprintf("rows%s#%08d", strings.TrimPrefix(jobPK, "job"), c.Index)
 }
 
 func (s *stored) complain(format string, args ...any) {
@@ -146,17 +153,29 @@ func (s *stored) checkJob(pk string, j job.Job) {
 	if len(chunks) != j.Plan.ChunksPlanned {
 		s.complain("%s planned %d chunks and has %d", j.ID, j.Plan.ChunksPlanned, len(chunks))
 	}
-	done := 0
+	done, stalled := 0, 0
+	if j.PlanStalled != nil {
+		stalled++
+	}
 	for i, c := range chunks {
 		if c.Done {
 			done++
 		}
+		if c.Stalled != nil {
+			stalled++
+		}
 		if c.Index != i || i > 0 && c.Start != chunks[i-1].End {
 			s.complain("%s: chunk %d does not follow on the one before", j.ID, i)
+		}
+		if len(s.rows[rowsOf(pk, c)]) > 0 && s.rejected[rowsOf(pk, c)] == 0 && c.Done {
+			s.complain("%s: chunk %d has quarantined rows and says it has none", j.ID, i)
 		}
 	}
 	if done != j.Plan.ChunksDone {
 		s.complain("%s counts %d chunks done, %d are", j.ID, j.Plan.ChunksDone, done)
+	}
+	if stalled != j.StalledCount {
+		s.complain("%s counts %d stalled, %d are marked", j.ID, j.StalledCount, stalled)
 	}
 	if j.Status.Terminal() && !j.StartedAt.IsZero() {
 		s.checkEnded(pk, j, chunks)
@@ -174,9 +193,11 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 	for _, c := range chunks {
 		sum.Add(c.Counters)
 		rows += c.Rows
-		if c.Again {
+		// A worker that was frozen in between may mark a chunk that ran again already; nothing comes of it.
+		if c.Again && !c.Rerun {
 			s.complain("%s ended with chunk %d marked to run again", j.ID, c.Index)
 		}
+		s.checkQuarantine(pk, j, c)
 	}
 	r := j.Result
 	if a, b := fmt.Sprint(sum), fmt.Sprint(r.Counters); a != b {
@@ -185,10 +206,51 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 	if r.RowsTotal != nil && *r.RowsTotal != rows || r.RowsPlanned != rows || r.Counters.Settled()+r.RowsUnprocessed != rows {
 		s.complain("%s: %d rows, accounted for %d and %d unprocessed", j.ID, rows, r.Counters.Settled(), r.RowsUnprocessed)
 	}
-	if got := s.rows[pk]; got != sum.Rejected {
-		s.complain("%s rejected %d rows, quarantine has %d", j.ID, sum.Rejected, got)
-	}
 	s.checkApplied(j, sum)
+	s.checkEntries(j, chunks)
+}
+
+// checkQuarantine checks that a chunk's quarantined rows are as many as it counted, and rows it settled.
+func (s *stored) checkQuarantine(pk string, j job.Job, c importer.Chunk) {
+	rows := s.rows[rowsOf(pk, c)]
+	if n := int64(len(rows)); n != c.Counters.Rejected || n != s.rejected[rowsOf(pk, c)] {
+		s.complain("%s: chunk %d rejected %d rows, its item says %d, quarantine has %d", j.ID, c.Index, c.Counters.Rejected, s.rejected[rowsOf(pk, c)], n)
+	}
+	for _, row := range rows {
+		if row < c.Start.Row || row >= c.At.Row {
+			s.complain("%s: quarantined row %d is not one that chunk %d settled", j.ID, row, c.Index)
+		}
+	}
+}
+
+// checkEntries checks that every entry of a job names a row that the chunk it names settled and did not
+// quarantine, each at most once.
+func (s *stored) checkEntries(j job.Job, chunks []importer.Chunk) {
+	slot, holds := fmt.Sprint(j.Slot), map[int64]bool{}
+	for _, it := range s.recordsOf(j) {
+		if number(it, "e"+slot) != j.Epoch {
+			continue
+		}
+		row, chunk := number(it, "r"+slot), number(it, "c"+slot)
+		if chunk >= int64(len(chunks)) || row < chunks[chunk].Start.Row || row >= chunks[chunk].At.Row {
+			s.complain("%s: record %q carries its row %d, which chunk %d did not settle", j.ID, text(it, "sk"), row, chunk)
+			continue
+		}
+		if holds[row] || slices.Contains(s.rows[rowsOf("job#"+j.Tenant+"#"+string(j.ID), chunks[chunk])], row) {
+			s.complain("%s: row %d was applied and has another outcome as well", j.ID, row)
+		}
+		holds[row] = true
+	}
+}
+
+func (s *stored) recordsOf(j job.Job) []item {
+	var out []item
+	for _, it := range s.records {
+		if strings.HasPrefix(text(it, "pk"), j.Tenant+"#"+j.Spec.Dataset+"#") {
+			out = append(out, it)
+		}
+	}
+	return out
 }
 
 // checkApplied counts the records that carry an entry of the job. Entries that a later import of the same
@@ -196,10 +258,7 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 func (s *stored) checkApplied(j job.Job, sum job.Counters) {
 	slot := fmt.Sprint(j.Slot)
 	var own, later, created, updated, unchanged int64
-	for _, it := range s.records {
-		if !strings.HasPrefix(text(it, "pk"), j.Tenant+"#"+j.Spec.Dataset+"#") {
-			continue
-		}
+	for _, it := range s.recordsOf(j) {
 		switch epoch := number(it, "e"+slot); {
 		case epoch > j.Epoch:
 			later++
@@ -246,19 +305,12 @@ func (s *stored) checkCounters() {
 	}
 }
 
-// checkSlots checks that slots are held by jobs that are not over, each once, and that who waits is queued.
+// checkSlots checks that slots are held by jobs that are not over, each once, that who waits is queued, and
+// that no epoch was given twice.
 func (s *stored) checkSlots() {
-	holds := map[string]string{}
+	holds, epochs := map[string]string{}, map[string]string{}
 	for pk, it := range s.slots {
-		var line struct{ Holders []string }
-		if err := attributevalue.UnmarshalMap(it, &line); err != nil {
-			s.complain("slots of %s: %v", pk, err)
-		}
-		for slot, holder := range line.Holders {
-			if holder != "" {
-				holds[holder] = fmt.Sprint(slot)
-			}
-		}
+		s.checkLine(pk, it, holds)
 	}
 	for _, j := range s.jobs {
 		slot, held := holds[string(j.ID)]
@@ -266,9 +318,42 @@ func (s *stored) checkSlots() {
 		if held != (moving && j.Slot != job.NoSlot) || held && slot != fmt.Sprint(j.Slot) {
 			s.complain("%s is %s with slot %d, the dataset says %q", j.ID, j.Status, j.Slot, slot)
 		}
-		if waits := s.waiting[string(j.ID)]; waits != (j.Status == job.Queued && j.Slot == job.NoSlot) {
+		if _, waits := s.waiting[string(j.ID)]; waits != (j.Status == job.Queued && j.Slot == job.NoSlot) {
 			s.complain("%s is %s with slot %d, in line: %v", j.ID, j.Status, j.Slot, waits)
 		}
+		epoch := fmt.Sprint(j.Tenant, "#", j.Spec.Dataset, "#", j.Epoch)
+		if other := epochs[epoch]; j.Epoch != 0 && other != "" {
+			s.complain("%s and %s have epoch %d of one dataset", min(other, string(j.ID)), max(other, string(j.ID)), j.Epoch)
+		}
+		epochs[epoch] = string(j.ID)
+	}
+}
+
+// checkLine looks at the slots of one dataset: nobody holds two, nobody waits beside a free one.
+func (s *stored) checkLine(pk string, it item, holds map[string]string) {
+	var line struct {
+		Holders []string
+		Waiting int
+	}
+	if err := attributevalue.UnmarshalMap(it, &line); err != nil {
+		s.complain("slots of %s: %v", pk, err)
+	}
+	for slot, holder := range line.Holders {
+		if _, twice := holds[holder]; twice {
+			s.complain("%s holds two slots", holder)
+		}
+		if holder != "" {
+			holds[holder] = fmt.Sprint(slot)
+		}
+	}
+	waiting := 0
+	for _, dataset := range s.waiting {
+		if dataset == pk {
+			waiting++
+		}
+	}
+	if waiting != line.Waiting || waiting > 0 && slices.Contains(line.Holders, "") {
+		s.complain("%s counts %d jobs in line, %d are, slots: %q", pk, line.Waiting, waiting, line.Holders)
 	}
 }
 
@@ -279,8 +364,10 @@ func (s *stored) checkNames(messages []string) {
 		ids[string(j.ID)] = true
 	}
 	for _, it := range s.intents {
-		if ref := text(it, "ref"); strings.HasPrefix(ref, "job_") && !ids[ref] {
-			s.complain("an idempotency record names %s, which does not exist", ref)
+		for _, ref := range []string{text(it, "ref"), text(it, "job_id")} {
+			if strings.HasPrefix(ref, "job_") && !ids[ref] {
+				s.complain("%s names %s, which does not exist", text(it, "sk"), ref)
+			}
 		}
 	}
 	for _, body := range messages {

@@ -31,8 +31,8 @@ func (w *world) messages() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var bodies []string
-	for _, h := range w.queue {
-		b, err := json.Marshal(h)
+	for _, m := range w.queue {
+		b, err := json.Marshal(m.hint)
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -79,7 +79,10 @@ func (w *world) records() map[string]stored {
 }
 
 // naive imports a file of lines "k,v" one row after the other, in memory, into what is there before.
-func naive(before map[string]stored, body string) state {
+func naive(before map[string]stored, body string) state { return naiveRows(before, body, nil) }
+
+// naiveRows imports only some rows of the file; nil stands for all.
+func naiveRows(before map[string]stored, body string, only map[int64]bool) state {
 	s := state{Records: maps.Clone(before), Rejected: map[int64]fault.Code{}}
 	if s.Records == nil {
 		s.Records = map[string]stored{}
@@ -92,6 +95,9 @@ func naive(before map[string]stored, body string) state {
 	}
 	for i, line := range lines {
 		row := int64(i + 1)
+		if only != nil && !only[row] {
+			continue
+		}
 		k, v, _ := strings.Cut(line, ",")
 		if n, err := strconv.Atoi(v); err != nil {
 			reject(row, fault.TypeMismatch)

@@ -9,12 +9,17 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"pintu/internal/access"
@@ -33,7 +38,7 @@ import (
 type world struct {
 	t      testing.TB
 	cfg    aws.Config
-	ddb    *ddb.Server
+	server *ddb.Server
 	db     *dynamodb.Client
 	store  *dynamostore.Store // undisturbed, for clients and assertions
 	jobs   *job.Service
@@ -44,26 +49,76 @@ type world struct {
 	batchRows  int
 
 	mu    sync.Mutex
-	queue []job.Hint
+	queue []message
 	clock time.Duration // ahead of the machine's
 }
 
+// message is a hint that waits to be received.
+type message struct {
+	hint     job.Hint
+	receives int
+	sentAt   time.Time
+}
+
 func newWorld(t testing.TB) *world {
-	store, server, cfg := storetest.Start(t)
-	cfg.HTTPClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	t.Cleanup(cfg.HTTPClient.(*http.Client).CloseIdleConnections)
-	w := &world{t: t, cfg: cfg, ddb: server, db: dynamodb.NewFromConfig(cfg), store: store, files: &files{objects: map[string][]byte{}},
-		chunkBytes: 64, batchRows: 3,
-		caller: access.Caller{Tenant: "acme", Client: "loader", Limits: access.DefaultLimits()}}
-	w.jobs = w.service(store)
-	def, err := dataset.Parse([]byte(`{"schema":{"fields":[{"name":"k","type":"string"},{"name":"v","type":"integer","constraints":{"minimum":0}}],"primaryKey":["k"]}}`))
+	server, err := ddb.New(ddb.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.catalog(store).Put(t.Context(), w.caller, idempotency.Intent{}, "pairs", def); err != nil {
+	cfg := aws.Config{
+		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("pintu", "pintu-local-secret", ""),
+		BaseEndpoint: aws.String("http://dynamodb.test"), HTTPClient: &http.Client{Transport: direct{server}},
+	}
+	w := &world{t: t, cfg: cfg, db: dynamodb.NewFromConfig(cfg), server: server, files: &files{objects: map[string][]byte{}},
+		chunkBytes: 64, batchRows: 3, caller: access.Caller{Tenant: "acme", Client: "loader", Limits: access.DefaultLimits()}}
+	if err := storetest.CreateTables(t.Context(), w.db); err != nil {
 		t.Fatal(err)
 	}
+	w.store = w.storeThrough(direct{server})
+	w.jobs = w.service(w.store, w.files, w)
+	if _, err := access.New(access.Config{Store: w.store, Now: w.now}).CreateClient(t.Context(), w.caller.Tenant, w.caller.Client,
+		[]access.Scope{access.JobsSubmit}, w.caller.Limits, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	w.define("pairs", `{"schema":{"fields":[{"name":"k","type":"string"},{"name":"v","type":"integer","constraints":{"minimum":0}}],"primaryKey":["k"]}}`)
 	return w
+}
+
+// direct is the way to the embedded DynamoDB without a socket: a connection that breaks is an error here too.
+type direct struct{ http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (res *http.Response, err error) {
+	defer func() {
+		if broken := recover(); broken == http.ErrAbortHandler {
+			err = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+		} else if broken != nil {
+			panic(broken)
+		}
+	}()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	answer := httptest.NewRecorder()
+	d.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// define puts a dataset.
+func (w *world) define(name, definition string) {
+	w.t.Helper()
+	def, err := dataset.Parse([]byte(definition))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.catalog(w.store).Put(w.t.Context(), w.caller, idempotency.Intent{}, name, def); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) storeThrough(way http.RoundTripper) *dynamostore.Store {
+	cfg := w.cfg
+	cfg.HTTPClient = &http.Client{Transport: way}
+	return dynamostore.New(dynamostore.Config{AWS: cfg, ControlTable: storetest.ControlTable, RecordsTable: storetest.RecordsTable, Now: w.now})
 }
 
 func (w *world) now() time.Time {
@@ -80,9 +135,12 @@ func (w *world) advance(d time.Duration) {
 
 // Send makes the world the queue of its workers.
 func (w *world) Send(_ context.Context, hints ...job.Hint) error {
+	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue = append(w.queue, hints...)
+	for _, h := range hints {
+		w.queue = append(w.queue, message{hint: h, sentAt: now})
+	}
 	return nil
 }
 
@@ -97,8 +155,8 @@ func (w *world) TakeSubmit(context.Context, access.Caller) (access.Allowance, er
 	return access.Allowance{}, nil
 }
 
-func (w *world) service(store *dynamostore.Store) *job.Service {
-	return job.New(job.Config{Store: store, Blob: w.files, Hints: w, Datasets: store, Rates: w, Now: w.now})
+func (w *world) service(store *dynamostore.Store, blob job.Blob, hints job.Hints) *job.Service {
+	return job.New(job.Config{Store: store, Blob: blob, Hints: hints, Datasets: store, Rates: w, Now: w.now})
 }
 
 func (w *world) catalog(store *dynamostore.Store) *dataset.Catalog {
@@ -115,29 +173,47 @@ func (d definitions) Definition(ctx context.Context, tenant, name string, versio
 
 // worker makes an importer whose calls go through a switch that can kill it.
 func (w *world) worker(kill *killer) *importer.Importer {
-	cfg := w.cfg
-	if kill != nil {
-		kill.next = w.cfg.HTTPClient.(*http.Client).Transport
-		cfg.HTTPClient = &http.Client{Transport: kill}
+	if kill == nil {
+		return w.importer(w.store, w.files, w)
 	}
-	store := dynamostore.New(dynamostore.Config{AWS: cfg, ControlTable: storetest.ControlTable, RecordsTable: storetest.RecordsTable, Now: w.now})
-	return importer.New(importer.Config{Store: store, Records: store, Quarantine: store, Blob: w.files, Definitions: definitions{w.catalog(store)},
-		Access: w, Hints: w, Jobs: w.service(store), Now: w.now, ChunkBytes: w.chunkBytes, BatchRows: w.batchRows, InFlight: 4})
+	kill.next = direct{w.server}
+	return w.importer(w.storeThrough(kill), w.files, w)
+}
+
+func (w *world) importer(store *dynamostore.Store, blob blob, hints job.Hints) *importer.Importer {
+	return importer.New(importer.Config{Store: store, Records: store, Quarantine: store, Blob: blob, Definitions: definitions{w.catalog(store)},
+		Access: access.New(access.Config{Store: store, Now: w.now}), Hints: hints, Jobs: w.service(store, blob, hints), Now: w.now, ChunkBytes: w.chunkBytes, BatchRows: w.batchRows, InFlight: 4})
+}
+
+// blob is the object store as jobs and imports need it.
+type blob interface {
+	job.Blob
+	importer.Blob
 }
 
 // submit uploads a file and completes it.
 func (w *world) submit(body string) id.Job {
 	w.t.Helper()
-	spec := job.ImportSpec{Dataset: "pairs", Format: "csv", UploadMethod: "put", MaxRejected: job.DefaultMaxRejected, Retention: job.DefaultRetention(),
-		File: job.File{Name: "pairs.csv", SizeBytes: int64(len(body)), ContentType: "text/csv"}}
+	jobID := w.upload("pairs", []byte(body), nil)
+	if _, err := w.jobs.Complete(w.t.Context(), w.caller, idempotency.Intent{}, jobID); err != nil {
+		w.t.Fatal(err)
+	}
+	return jobID
+}
+
+// upload submits a job and uploads its file, but does not complete it.
+func (w *world) upload(dataset string, body []byte, change func(*job.ImportSpec)) id.Job {
+	w.t.Helper()
+	spec := job.ImportSpec{Dataset: dataset, Format: "csv", UploadMethod: "put", MaxRejected: job.DefaultMaxRejected, Retention: job.DefaultRetention(),
+		File: job.File{Name: "rows.csv", SizeBytes: int64(len(body)), ContentType: "text/csv"}}
+	if change != nil {
+		change(&spec)
+	}
 	got, err := w.jobs.SubmitImport(w.t.Context(), w.caller, idempotency.Intent{}, "req", spec)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.files.put(got.Job.Input.Key, []byte(body))
-	if _, err := w.jobs.Complete(w.t.Context(), w.caller, idempotency.Intent{}, got.Job.ID); err != nil {
-		w.t.Fatal(err)
-	}
+	w.files.put(got.Job.Input.Key, body)
 	return got.Job.ID
 }
 
@@ -163,9 +239,9 @@ func (w *world) take(r *rand.Rand) (job.Hint, bool) {
 		return job.Hint{}, false
 	}
 	i := r.IntN(len(w.queue))
-	h := w.queue[i]
-	w.queue = append(w.queue[:i], w.queue[i+1:]...)
-	return h, true
+	m := w.queue[i]
+	w.queue = slices.Delete(w.queue, i, i+1)
+	return m.hint, true
 }
 
 // drain works off the queue undisturbed, one message after the other, sweeping when it is empty, until
