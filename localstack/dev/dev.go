@@ -32,6 +32,14 @@ type Options struct {
 // it ends the functions, flushes the state and removes the file. An end by ctx is no error.
 func Run(ctx context.Context, o Options) (err error) {
 	started := time.Now()
+	if o.Root, err = filepath.Abs(o.Root); err != nil {
+		return err
+	}
+	if o.Data != "" { // the stack's object store changes the working directory
+		if o.Data, err = filepath.Abs(o.Data); err != nil {
+			return err
+		}
+	}
 	s, err := stack.Start(ctx, stack.Config{Root: o.Root, Port: o.Port, AWSPort: o.AWSPort, Data: o.Data, Log: o.Stderr, Schedules: true})
 	if err != nil {
 		return err
