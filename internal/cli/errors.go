@@ -59,11 +59,12 @@ func describe(err error) string {
 
 // hints by code, for refusals whose message does not name a command.
 var hints = map[fault.Code]string{
-	fault.Unauthorized:    "check PINTU_TOKEN; an operator makes a fresh one with `pintu client rotate`",
-	fault.DatasetNotFound: "make it with `pintu dataset put NAME FILE`; `pintu import` does so too with --schema FILE",
-	fault.KeyReused:       "this key stands for another request; pass a new one with --key",
-	fault.JobNotFound:     "`pintu job list` shows the jobs there are",
-	fault.UploadMismatch:  "the file changed while it was sent; run the command again with a new --key",
+	fault.Unauthorized:     "check PINTU_TOKEN; an operator makes a fresh one with `pintu client rotate`",
+	fault.DatasetNotFound:  "make it with `pintu dataset put NAME FILE`; `pintu import` does so too with --schema FILE",
+	fault.KeyReused:        "this key stands for another request; pass a new one with --key",
+	fault.JobNotFound:      "`pintu job list` shows the jobs there are",
+	fault.ArtifactNotFound: "`pintu job get JOB` names the artifacts that a job has",
+	fault.UploadMismatch:   "the file changed while it was sent; run the command again with a new --key",
 }
 
 // advice gives the lines that follow an error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -99,15 +100,13 @@ func newTextWriter[T any](w io.Writer, t table[T]) *textWriter[T] {
 
 func (t *textWriter[T]) entry(e T) error {
 	if t.n == 0 {
-		for _, name := range t.table.head {
-			fmt.Fprint(t.w, name, "\t")
-		}
-		fmt.Fprintln(t.w)
+		fmt.Fprintln(t.w, strings.Join(t.table.head, "\t"))
 	}
+	var cells []string
 	for _, cell := range t.table.cells(e) {
-		fmt.Fprint(t.w, oneLine(fmt.Sprint(cell)), "\t")
+		cells = append(cells, oneLine(fmt.Sprint(cell)))
 	}
-	fmt.Fprintln(t.w)
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
 	if t.n++; t.n%flushEvery == 0 {
 		return t.w.Flush()
 	}

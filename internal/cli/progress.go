@@ -55,7 +55,7 @@ func (m *uploadMeter) done() {
 
 // newBars draws to stderr, which is known to be a terminal by then.
 func newBars(env *Env) *mpb.Progress {
-	return mpb.New(mpb.WithOutput(env.Stderr), mpb.WithWidth(64), mpb.WithAutoRefresh())
+	return mpb.New(mpb.WithOutput(env.Stderr), mpb.WithAutoRefresh())
 }
 
 // waitFor waits for a job and shows how it gets on: a bar over its bytes on a terminal, else a line for
