@@ -101,7 +101,8 @@ func (l *line) write(tx *transaction, s *Store) {
 func (l *line) leave(ctx context.Context, s *Store, tx *transaction, e job.Ending) ([]job.Hint, error) {
 	if e.Job.Slot == job.NoSlot {
 		l.Waiting--
-		tx.remove(s.control, datasetKey(l.tenant, l.dataset, waitSK(e.Job.UploadedAt, e.Job.ID)), exists(), errLineMoved)
+		// It is in line exactly while it waits: gone means that it was given a slot since it was read.
+		tx.remove(s.control, datasetKey(l.tenant, l.dataset, waitSK(e.Job.UploadedAt, e.Job.ID)), exists(), job.ErrMoved)
 	} else if l.Holders[e.Job.Slot] == string(e.Job.ID) {
 		l.Holders[e.Job.Slot] = ""
 	}
