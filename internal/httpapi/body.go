@@ -19,14 +19,9 @@ func readBody(c *call, w http.ResponseWriter, r route) error {
 	if r.maxBody == noBody {
 		return nil
 	}
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", r.maxBody).With("limit_bytes", r.maxBody)
-	if c.ContentLength > r.maxBody {
-		return tooLarge
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, r.maxBody))
-	var max *http.MaxBytesError
-	if errors.As(err, &max) {
-		return tooLarge
+	if _, larger := errors.AsType[*http.MaxBytesError](err); larger {
+		return fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", r.maxBody).With("limit_bytes", r.maxBody)
 	}
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidRequest, "the body could not be read to its end; send it again").With("fields", []problem{{"", "ends early"}})

@@ -364,17 +364,20 @@ func TestALargePageIsMadeSmaller(t *testing.T) {
 		}
 		return job.Page{Jobs: jobs, NextCursor: fmt.Sprint(filter.Limit)}, nil
 	}
-	a := f.do(t, request{method: "GET", path: "/v1/jobs?limit=1000"})
-	page := decode[struct {
-		Jobs       []json.RawMessage
-		NextCursor string `json:"next_cursor"`
-	}](t, a, 200)
-	inReply, err := json.Marshal(string(a.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(inReply) > 4_000_000 || len(page.Jobs) < 300 || page.NextCursor != fmt.Sprint(len(page.Jobs)) || len(limits) != 2 {
-		t.Errorf("%d bytes, %d jobs, cursor %s, asked for %v", len(inReply), len(page.Jobs), page.NextCursor, limits)
+	for _, limit := range []int{1000, 500} { // 500 of them are just above the bound
+		limits = nil
+		a := f.do(t, request{method: "GET", path: fmt.Sprintf("/v1/jobs?limit=%d", limit)})
+		page := decode[struct {
+			Jobs       []json.RawMessage
+			NextCursor string `json:"next_cursor"`
+		}](t, a, 200)
+		inReply, err := json.Marshal(string(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(inReply) > 4_000_000 || len(page.Jobs) < 300 || page.NextCursor != fmt.Sprint(len(page.Jobs)) || len(limits) != 2 {
+			t.Errorf("%d bytes, %d jobs, cursor %s, asked for %v", len(inReply), len(page.Jobs), page.NextCursor, limits)
+		}
 	}
 }
 
