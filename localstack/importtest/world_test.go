@@ -328,6 +328,7 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 type files struct {
 	mu      sync.Mutex
 	objects map[string][]byte
+	breaks  error // of every read, when not nil
 }
 
 func (f *files) put(key string, body []byte) {
@@ -358,6 +359,9 @@ func (f *files) Head(_ context.Context, key string) (job.Object, bool, error) {
 
 func (f *files) Open(_ context.Context, key, _ string, from, to int64) (io.ReadCloser, error) {
 	b, ok := f.get(key)
+	if f.breaks != nil {
+		return nil, f.breaks
+	}
 	if !ok {
 		return nil, fmt.Errorf("no object %s", key)
 	}

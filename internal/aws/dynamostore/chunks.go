@@ -128,11 +128,16 @@ func (s *Store) Checkpoint(ctx context.Context, c importer.Chunk) error {
 	})
 }
 
-// EndChunk marks a chunk done and counts it on its job.
+// EndChunk marks a chunk done and counts it on its job. Its stalled mark goes with it, and must be as it
+// was read: the job's count of marks moves by what was read.
 func (s *Store) EndChunk(ctx context.Context, c importer.Chunk) error {
 	tx := transaction{op: "end chunk"}
+	mark := unset("Stalled")
+	if c.Stalled != nil {
+		mark = expression.Not(mark)
+	}
 	tx.update(s.control, chunkKey(c.Tenant, c.JobID, c.Index),
-		setAll(fields{"Version": c.Version + 1, "Done": true, "Stopped": c.Stopped, "At": c.At, "Stalled": nil}), held(c), job.ErrMoved)
+		setAll(fields{"Version": c.Version + 1, "Done": true, "Stopped": c.Stopped, "At": c.At, "Stalled": nil}), held(c).And(mark), job.ErrMoved)
 	u := expression.Add(expression.Name("Plan.ChunksDone"), expression.Value(1))
 	if c.Stalled != nil {
 		u = u.Add(expression.Name("StalledCount"), expression.Value(-1))
