@@ -30,7 +30,7 @@ type parts struct {
 
 // newParts takes region, credentials and endpoint from the environment, as the SDK reads them.
 func newParts(ctx context.Context, c Config) (*parts, error) {
-	sdk, err := config.LoadDefaultConfig(ctx)
+	sdk, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 // Complete tells that the upload is done: the object is checked against what was declared and its
 // version pinned. A client may say so any number of times.
 func (s *Service) Complete(ctx context.Context, caller access.Caller, in idempotency.Intent, jobID id.Job) (Moved, error) {
-	if found, err := s.replayed(ctx, caller, in); err != nil || found != nil {
+	if found, _, err := s.replayed(ctx, caller, in); err != nil || found != nil {
 		return moved(found, true, err)
 	}
 	j, err := s.store.Job(ctx, caller.Tenant, jobID)
@@ -32,7 +32,7 @@ func (s *Service) Complete(ctx context.Context, caller access.Caller, in idempot
 		}
 		queued, err := s.CompleteUpload(ctx, caller, in, j)
 		if errors.Is(err, ErrIntentTaken) {
-			found, err := s.replayed(ctx, caller, in)
+			found, _, err := s.replayed(ctx, caller, in)
 			return moved(found, true, err)
 		}
 		if !errors.Is(err, ErrMoved) {
@@ -97,7 +97,7 @@ func compare(f File, obj Object) *fault.Error {
 
 // Cancel ends a job that no worker has begun, and asks the workers of a running one to stop.
 func (s *Service) Cancel(ctx context.Context, caller access.Caller, in idempotency.Intent, jobID id.Job) (Moved, error) {
-	if found, err := s.replayed(ctx, caller, in); err != nil || found != nil {
+	if found, _, err := s.replayed(ctx, caller, in); err != nil || found != nil {
 		return moved(found, true, err)
 	}
 	for range maxRaces {
@@ -113,7 +113,7 @@ func (s *Service) Cancel(ctx context.Context, caller access.Caller, in idempoten
 		}
 		err = s.cancel(ctx, caller, in, j)
 		if errors.Is(err, ErrIntentTaken) {
-			found, err := s.replayed(ctx, caller, in)
+			found, _, err := s.replayed(ctx, caller, in)
 			return moved(found, true, err)
 		}
 		if errors.Is(err, ErrMoved) {

@@ -58,8 +58,8 @@ const maxRaces = 50
 // SubmitImport makes an import job, or finds the one that this intent or this business key already made.
 // The order of its steps is the contract: stored key, references, deduplication, limits, transaction.
 func (s *Service) SubmitImport(ctx context.Context, caller access.Caller, in idempotency.Intent, requestID string, spec ImportSpec) (Submitted, error) {
-	if found, err := s.replayed(ctx, caller, in); err != nil || found != nil {
-		return s.withGrant(ctx, found, true, idempotency.Created, err)
+	if found, outcome, err := s.replayed(ctx, caller, in); err != nil || found != nil {
+		return s.withGrant(ctx, found, true, outcome, err)
 	}
 	if limit := caller.Limits.MaxFileBytes; spec.File.SizeBytes > limit {
 		return Submitted{}, fault.New(fault.PayloadTooLarge, "the file is larger than this client may upload; split it").With("limit_bytes", limit)
@@ -90,8 +90,8 @@ func (s *Service) SubmitImport(ctx context.Context, caller access.Caller, in ide
 		}
 		switch {
 		case errors.Is(err, ErrIntentTaken):
-			found, err := s.replayed(ctx, caller, in)
-			return s.withGrant(ctx, found, true, idempotency.Created, err)
+			found, outcome, err := s.replayed(ctx, caller, in)
+			return s.withGrant(ctx, found, true, outcome, err)
 		case errors.Is(err, ErrDedupeTaken):
 			continue
 		case hit != nil:
@@ -104,23 +104,24 @@ func (s *Service) SubmitImport(ctx context.Context, caller access.Caller, in ide
 	return Submitted{}, fault.New(fault.DependencyUnavailable, "too many requests with this deduplication_key at once; try again").After(time.Second)
 }
 
-// replayed finds the job that an earlier request with the same intent made. It is nil when there was none.
-func (s *Service) replayed(ctx context.Context, caller access.Caller, in idempotency.Intent) (*Job, error) {
+// replayed finds the job that an earlier request with the same intent made or found, and what it came to
+// then. The job is nil when there was no such request.
+func (s *Service) replayed(ctx context.Context, caller access.Caller, in idempotency.Intent) (*Job, idempotency.Outcome, error) {
 	if in.Key == "" {
-		return nil, nil
+		return nil, "", nil
 	}
 	rec, err := s.store.FindIntent(ctx, caller, in, s.now())
 	if err != nil || rec == nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := rec.Match(in); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	j, err := s.store.Job(ctx, caller.Tenant, id.Job(rec.Ref))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return &j, nil
+	return &j, rec.Outcome, nil
 }
 
 func (s *Service) draft(caller access.Caller, requestID string, spec ImportSpec) Job {
@@ -188,8 +189,8 @@ func (s *Service) withGrant(ctx context.Context, j *Job, replayed bool, outcome 
 
 // UploadURL renews the upload window and gives a fresh permission for the same object.
 func (s *Service) UploadURL(ctx context.Context, caller access.Caller, in idempotency.Intent, jobID id.Job) (Submitted, error) {
-	if found, err := s.replayed(ctx, caller, in); err != nil || found != nil {
-		return s.withGrant(ctx, found, true, idempotency.Changed, err)
+	if found, outcome, err := s.replayed(ctx, caller, in); err != nil || found != nil {
+		return s.withGrant(ctx, found, true, outcome, err)
 	}
 	j, err := s.store.Job(ctx, caller.Tenant, jobID)
 	if err != nil {

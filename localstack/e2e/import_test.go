@@ -116,3 +116,21 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 		t.Errorf("cancel: %d %v", a.status, a.body)
 	}
 }
+
+// TestAReplayGivesTheFirstStatus: whether a submit made a job or found one, its replay answers the same.
+func TestAReplayGivesTheFirstStatus(t *testing.T) {
+	s := start(t, 1<<20, nil)
+	body := spec(s.dataset("pairs"), pairs(3))
+	body["deduplication_key"] = "once"
+	for _, want := range []struct {
+		key    string
+		status int
+	}{{"first", http.StatusAccepted}, {"second", http.StatusOK}} {
+		for _, replayed := range []string{"", "true"} {
+			a := s.call("POST", "/v1/import-jobs", body, "Idempotency-Key", want.key)
+			if a.status != want.status || a.header.Get("Idempotency-Replayed") != replayed {
+				t.Errorf("key %s: %d, replayed %q, want %d, %q", want.key, a.status, a.header.Get("Idempotency-Replayed"), want.status, replayed)
+			}
+		}
+	}
+}
