@@ -47,7 +47,7 @@ func watched(t *testing.T) (s *stack.Stack, c *client.Client, refused func() []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = client.New(client.Config{BaseURL: s.URL(), Token: token})
+	c, err = client.New(client.Config{BaseURL: s.URL(), Token: token, RetryFor: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
