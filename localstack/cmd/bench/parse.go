@@ -69,7 +69,7 @@ func (b *bench) parse() error {
 			return fmt.Errorf("%s found %d rows, encoding/csv %d", c.name, c.rows, base.rows)
 		}
 		show(c.name, speed(c.best), "MB/s")
-		b.atLeast("  ratio to encoding/csv", base.best.Seconds()/c.best.Seconds(), bars[i+1], "x")
+		b.atLeast(c.name+", ratio to encoding/csv", base.best.Seconds()/c.best.Seconds(), bars[i+1], "x")
 	}
 	return nil
 }
