@@ -2,11 +2,9 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"pintu/internal/access"
 	"pintu/internal/aws/dynamostore"
@@ -28,11 +26,10 @@ type parts struct {
 	jobs     *job.Service
 }
 
-// newParts takes region, credentials and endpoint from the environment, as the SDK reads them.
 func newParts(ctx context.Context, c Config) (*parts, error) {
-	sdk, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(httpClient()))
+	sdk, err := awsConfig(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, err
 	}
 	p := &parts{aws: sdk, now: time.Now}
 	p.store = dynamostore.New(dynamostore.Config{AWS: sdk, ControlTable: c.ControlTable, RecordsTable: c.RecordsTable, Now: p.now})

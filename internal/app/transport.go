@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
 )
 
 // answerTimeout bounds how long a service may take to begin its answer. Reading a long answer is bounded
@@ -17,11 +20,18 @@ const answerTimeout = 20 * time.Second
 // SDK's own 10 would open a connection for most rows.
 const idleConnections = 64
 
-// httpClient is what every call to AWS goes through.
-func httpClient() aws.HTTPClient {
-	return wholeBodies{awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+// awsConfig takes region, credentials and endpoint from the environment, as the SDK reads them.
+func awsConfig(ctx context.Context) (aws.Config, error) {
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = answerTimeout, idleConnections
-	})}
+	})
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client))
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("AWS configuration: %w", err)
+	}
+	// Last: the SDK refuses to add the certificates of AWS_CA_BUNDLE to a client that is not its own.
+	c.HTTPClient = wholeBodies{c.HTTPClient}
+	return c, nil
 }
 
 // wholeBodies hides everything but Read and Close of a request's body. The SDK's body answers WriteTo with

@@ -92,7 +92,7 @@ var restricted = []struct {
 	tests   bool // holds for tests too
 	reason  string
 }{
-	{"the AWS SDK", anyPrefix("github.com/aws/"), []string{"internal/aws", "internal/app", "localstack"}, true,
+	{"the AWS SDK", anyPrefix("github.com/aws/"), []string{"internal/aws", "internal/app", "functions", "localstack"}, true,
 		"everything else speaks to ports, so that what the system means does not depend on where it runs"},
 	{"the embedded stack", anyPrefix("pintu/localstack"), []string{"localstack"}, true,
 		"its dependencies must not reach the product's go.mod or a Lambda binary"},
@@ -102,7 +102,7 @@ var restricted = []struct {
 	{"package reflect", exactly("reflect"), nil, false, "calling methods by name keeps every method in the binary"},
 	{"math/rand", exactly("math/rand"), nil, false, "math/rand/v2 needs no seed"},
 	{"the OpenAPI validator", anyPrefix("github.com/getkin/"), []string{"internal/httpapi", "localstack", "infra"}, true, "it is for tests"},
-	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/client", "internal/cli", "localstack"}, false,
+	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/app", "internal/client", "internal/cli", "localstack"}, false,
 		"HTTP is spoken at the edges"},
 }
 
@@ -166,9 +166,11 @@ func TestRestrictedNamesStayWhereTheyBelong(t *testing.T) {
 // sleepingTests poll a condition outside of this process, with a deadline; all others use testing/synctest,
 // where sleeping takes no time, or a clock that is passed in.
 var sleepingTests = map[string]string{
+	"internal/cli/cli_test.go":           "waits for what a command that runs as a process asks of a server",
 	"localstack/sqs/conformance_test.go": "the same suite runs against real SQS, where only waiting shows a time-out",
 	"localstack/lambda/lambda_test.go":   "looks whether a child process has ended",
-	"localstack/e2e/harness_test.go":     "polls function processes",
+	"localstack/stack/stack_test.go":     "polls what function processes have done",
+	"localstack/e2e/urls_test.go":        "polls what function processes have done, for the whole suite",
 }
 
 func TestNoTestSleepsToWait(t *testing.T) {
