@@ -212,7 +212,8 @@ func TestTokensOfOneClientAreBounded(t *testing.T) {
 }
 
 func TestTokensAddedAtOnceAllWork(t *testing.T) {
-	s, _ := newAccess(t)
+	store := New(t)
+	s := access.New(access.Config{Store: store, Now: newClock().now})
 	create(t, s, access.Limits{})
 	tokens, errs := make([]string, 8), make([]error, 8)
 	var wg sync.WaitGroup
@@ -225,6 +226,9 @@ func TestTokensAddedAtOnceAllWork(t *testing.T) {
 	}
 	for _, token := range tokens {
 		authenticate(t, s, token)
+	}
+	if c := readClient(t, store); len(c.Tokens) != 1+len(tokens) {
+		t.Errorf("the client knows %d of its %d tokens", len(c.Tokens), 1+len(tokens))
 	}
 	if err := s.Revoke(t.Context(), "acme", "loader"); err != nil {
 		t.Fatal(err)
