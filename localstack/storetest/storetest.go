@@ -4,6 +4,7 @@ package storetest
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -33,13 +34,20 @@ func New(t testing.TB) *dynamostore.Store {
 // another client.
 func Start(t testing.TB) (*dynamostore.Store, *ddb.Server, aws.Config) {
 	t.Helper()
+	return StartBehind(t, func(next http.Handler) http.Handler { return next })
+}
+
+// StartBehind is Start with something of the test's in front of DynamoDB, such as a fault injector. It
+// stands there before the tables are made.
+func StartBehind(t testing.TB, front func(http.Handler) http.Handler) (*dynamostore.Store, *ddb.Server, aws.Config) {
+	t.Helper()
 	server, err := ddb.New(ddb.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(server)
+	endpoint := httptest.NewServer(front(server))
 	t.Cleanup(func() {
-		front.Close()
+		endpoint.Close()
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
@@ -47,8 +55,8 @@ func Start(t testing.TB) (*dynamostore.Store, *ddb.Server, aws.Config) {
 	cfg := aws.Config{
 		Region:       "us-east-1",
 		Credentials:  credentials.NewStaticCredentialsProvider("pintu", "pintu-local-secret", ""),
-		BaseEndpoint: aws.String(front.URL),
-		HTTPClient:   front.Client(),
+		BaseEndpoint: aws.String(endpoint.URL),
+		HTTPClient:   endpoint.Client(),
 	}
 	if err := CreateTables(t.Context(), dynamodb.NewFromConfig(cfg)); err != nil {
 		t.Fatal(err)
