@@ -72,7 +72,30 @@ func (w *worker) check(rec rowio.Record) (v *dataset.Violation) {
 			v = &dataset.Violation{Code: fault.Internal, Class: string(quarantine.Code), Message: "the row could not be checked; this is a fault of the system, not of the row"}
 		}
 	}()
-	return w.binding.Check(rec.Fields, &w.row)
+	if v := w.binding.Check(rec.Fields, &w.row); v != nil {
+		return v
+	}
+	if recordBytes(w.fields, w.row.Values) > maxRecordBytes {
+		return &dataset.Violation{Code: fault.RecordTooLarge, Class: string(quarantine.Data), Message: tooLarge}
+	}
+	return nil
+}
+
+// maxRecordBytes bounds the values of a record with their names. DynamoDB takes items of 400 KiB; the rest is
+// for key, hashes, source and register. It is judged here and not by the refusal of a write: a row that
+// meets another one of its key is refused before its size is looked at, so its code would depend on which
+// came first.
+const maxRecordBytes = 396 << 10
+
+const tooLarge = "the record is larger than 396 KiB with the names of its fields; shorten its values"
+
+// recordBytes is the size of a record's values as DynamoDB counts it, or a little more.
+func recordBytes(fields []string, values []dataset.Value) int {
+	size := 0
+	for i, v := range values {
+		size += len(fields[i]) + len(v.Text) + 2
+	}
+	return size
 }
 
 // rejected makes the quarantine's row of a record.
@@ -106,10 +129,6 @@ func (w *worker) write(rec rowio.Record) Write {
 // apply writes one row until its outcome is known.
 func (b *batch) apply(write Write, rec rowio.Record) error {
 	outcome, err := b.w.im.settleRow(b.ctx, write, b.w.job)
-	if fault.Is(err, fault.RecordTooLarge) {
-		return b.reject(rec, dataset.Violation{Code: fault.RecordTooLarge, Class: string(quarantine.Data),
-			Message: "the record is larger than 400 KB with its keys and names; shorten its values"})
-	}
 	if err != nil {
 		return fmt.Errorf("write row %d: %w", write.Row, err)
 	}

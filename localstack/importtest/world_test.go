@@ -194,7 +194,13 @@ type blob interface {
 // submit uploads a file and completes it.
 func (w *world) submit(body string) id.Job {
 	w.t.Helper()
-	jobID := w.upload("pairs", []byte(body), nil)
+	return w.uploaded("pairs", []byte(body))
+}
+
+// uploaded uploads a file for a dataset and completes it.
+func (w *world) uploaded(dataset string, body []byte) id.Job {
+	w.t.Helper()
+	jobID := w.upload(dataset, body, nil)
 	if _, err := w.jobs.Complete(w.t.Context(), w.caller, idempotency.Intent{}, jobID); err != nil {
 		w.t.Fatal(err)
 	}
@@ -219,6 +225,8 @@ func (w *world) upload(dataset string, body []byte, change func(*job.ImportSpec)
 
 // handle has a worker work on one message. A message whose worker fails comes back.
 func (w *world) handle(ctx context.Context, im *importer.Importer, h job.Hint) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
 	var err error
 	if h.Kind == job.HintPlan {
 		err = im.Advance(ctx, h)
@@ -242,6 +250,11 @@ func (w *world) take(r *rand.Rand) (job.Hint, bool) {
 	m := w.queue[i]
 	w.queue = slices.Delete(w.queue, i, i+1)
 	return m.hint, true
+}
+
+// shuffle puts the waiting messages into another order.
+func (w *world) shuffle(r *rand.Rand) {
+	r.Shuffle(len(w.queue), func(i, j int) { w.queue[i], w.queue[j] = w.queue[j], w.queue[i] })
 }
 
 // drain works off the queue undisturbed, one message after the other, sweeping when it is empty, until

@@ -8,10 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"pintu/internal/dataset"
-	"pintu/internal/fault"
 	"pintu/internal/importer"
 	"pintu/internal/job"
 )
@@ -67,8 +65,6 @@ func (s *Store) WriteRecord(ctx context.Context, w importer.Write, a importer.Ac
 	case errors.As(err, &failed):
 		r := registerOf(failed.Item, w.Slot)
 		return &r, false, nil
-	case tooLarge(err):
-		return nil, false, fault.New(fault.RecordTooLarge, "the record does not fit")
 	}
 	return nil, false, unavailable("write record", err)
 }
@@ -164,11 +160,4 @@ func entryOf(it item, slot int) *importer.Entry {
 		e.Before = b
 	}
 	return e
-}
-
-// tooLarge tells that DynamoDB refused the item for its size, the only part of a checked row that it
-// can still refuse.
-func tooLarge(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && strings.Contains(api.ErrorMessage(), "size has exceeded")
 }
