@@ -79,8 +79,8 @@ GOFMT = $(shell go env GOROOT)/bin/gofmt
 
 .PHONY: test
 test: build ## Run every test, those of the whole system on the embedded stack included
-	go test -timeout 10m ./...
-	cd localstack && go test -timeout 10m ./...
+	failed=0; go test -timeout 10m ./... || failed=1; \
+	(cd localstack && go test -timeout 10m ./...) || failed=1; exit $$failed
 
 .PHONY: fmt
 fmt: ## Format the code
