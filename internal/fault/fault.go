@@ -65,6 +65,7 @@ const (
 	WrongColumnCount   Code = "WRONG_COLUMN_COUNT"
 	MalformedRow       Code = "MALFORMED_ROW"
 	DuplicateKey       Code = "DUPLICATE_KEY_IN_FILE"
+	KeyConflict        Code = "KEY_CONFLICT"
 	RecordTooLarge     Code = "RECORD_TOO_LARGE"
 )
 
