@@ -8,7 +8,7 @@ import (
 // rowCodes are the codes a row can be rejected with.
 var rowCodes = []string{
 	string(fault.MissingValue), string(fault.TypeMismatch), string(fault.ConstraintViolated), string(fault.WrongColumnCount),
-	string(fault.MalformedRow), string(fault.InvalidEncoding), string(fault.DuplicateKey), "KEY_CONFLICT",
+	string(fault.MalformedRow), string(fault.InvalidEncoding), string(fault.DuplicateKey), string(fault.KeyConflict),
 	string(fault.RecordTooLarge), "TRANSFORM_FAILED", string(fault.Internal),
 }
 
