@@ -122,14 +122,14 @@ func TestTheDocumentKnowsEveryCode(t *testing.T) {
 	schemas := document(t).Components.Schemas
 	sameCodes(t, "ErrorCode", append(answers, gateway), schemas["ErrorCode"].Value.Enum)
 	sameCodes(t, "JobErrorCode", append(jobs, fault.UploadMismatch, fault.Internal), schemas["JobErrorCode"].Value.Enum)
-	sameCodes(t, "RowCode", append(rows, fault.InvalidEncoding, fault.Internal, "KEY_CONFLICT", "TRANSFORM_FAILED"), schemas["RowCode"].Value.Enum)
+	sameCodes(t, "RowCode", append(rows, fault.InvalidEncoding, fault.Internal, "TRANSFORM_FAILED"), schemas["RowCode"].Value.Enum)
 	warning := schemas["JobMembers"].Value.Properties["warnings"].Value.Items.Value.Properties["code"].Value.Enum
 	sameCodes(t, "warnings", warnings, warning)
 	var served []any
 	for _, code := range rowCodes {
 		served = append(served, code)
 	}
-	sameCodes(t, "?code= of rows", append(rows, fault.InvalidEncoding, fault.Internal, "KEY_CONFLICT", "TRANSFORM_FAILED"), served)
+	sameCodes(t, "?code= of rows", append(rows, fault.InvalidEncoding, fault.Internal, "TRANSFORM_FAILED"), served)
 }
 
 func sameCodes(t *testing.T, what string, want []fault.Code, got []any) {
