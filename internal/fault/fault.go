@@ -32,9 +32,12 @@ const (
 	UploadMismatch         Code = "UPLOAD_MISMATCH"
 	UploadNotFound         Code = "UPLOAD_NOT_FOUND"
 	ArtifactExpired        Code = "ARTIFACT_EXPIRED"
+	PreconditionFailed     Code = "PRECONDITION_FAILED"
+	PreconditionRequired   Code = "PRECONDITION_REQUIRED"
 	PayloadTooLarge        Code = "PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType   Code = "UNSUPPORTED_MEDIA_TYPE"
 	InvalidSchema          Code = "INVALID_SCHEMA"
+	InvalidExpression      Code = "INVALID_EXPRESSION"
 	RateLimited            Code = "RATE_LIMITED"
 	TooManyActiveJobs      Code = "TOO_MANY_ACTIVE_JOBS"
 	Internal               Code = "INTERNAL"
@@ -67,6 +70,7 @@ const (
 	DuplicateKey       Code = "DUPLICATE_KEY_IN_FILE"
 	KeyConflict        Code = "KEY_CONFLICT"
 	RecordTooLarge     Code = "RECORD_TOO_LARGE"
+	TransformFailed    Code = "TRANSFORM_FAILED"
 )
 
 // Codes of warnings.

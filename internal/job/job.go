@@ -59,6 +59,7 @@ type Job struct {
 	Client                                       string
 	RequestID                                    string // of the submit
 	Attempt                                      int
+	RowsOf                                       id.Job // job whose quarantined rows this one tries again, empty for an import of a file
 	CreatedAt, UploadedAt, StartedAt, FinishedAt time.Time
 	DueAt                                        time.Time `dynamodbav:"-"` // when sweep must look at it; zero only in a terminal state (PROTOCOL P7)
 

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"pintu/internal/fault"
+	"pintu/internal/id"
 )
 
 // Filter of a list of rows; empty fields do not filter.
@@ -13,6 +14,7 @@ type Filter struct {
 	State State
 	Code  fault.Code
 	Class Class
+	Retry id.Job // only rows that this job took to try again
 }
 
 // Page of a list of rows in row order. NextCursor is empty at the end, and only there.

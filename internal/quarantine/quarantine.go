@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pintu/internal/fault"
+	"pintu/internal/id"
 )
 
 // State of a quarantined row.
@@ -13,6 +14,7 @@ type State string
 
 const (
 	Quarantined State = "quarantined"
+	Retrying    State = "retrying" // shown while the row's retry job is not over; never stored
 	Resolved    State = "resolved"
 	Discarded   State = "discarded"
 )
@@ -41,6 +43,9 @@ type Row struct {
 	Attempts       int
 	DatasetVersion int
 	ResolvedBy     string // job id
+	RetryJob       id.Job // the last job that took the row to try it again
+	AttemptJob     id.Job // the last job whose attempt is counted in Attempts
+	Reason         string // why it was discarded
 	Rev            int64  // grows with every change; the ETag
 	CreatedAt      time.Time
 }

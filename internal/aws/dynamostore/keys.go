@@ -21,6 +21,7 @@ import (
 //	control  job#TENANT#JOB                 job                 the job
 //	         job#TENANT#JOB                 chunk#KKKKKKKK      one chunk of an import
 //	         rows#TENANT#JOB#KKKKKKKK       NNNNNNNNNNNN        one quarantined row of chunk K
+//	         rowlog#TENANT#JOB              NNNNNNNNNNNN#RRRRRR a former state of a row
 //	         idem#TENANT#CLIENT#HASH        idem                one Idempotency-Key
 //	         dedupe#TENANT#KIND#HASH        dedupe              one deduplication_key
 //	         dataset#TENANT#NAME            head                newest version

@@ -147,6 +147,7 @@ func (l *rowList) addFilter(query *dynamodb.QueryInput) {
 	var terms []string
 	for _, f := range []struct{ attr, value string }{
 		{rowState, string(l.filter.State)}, {rowCode, string(l.filter.Code)}, {rowClass, string(l.filter.Class)},
+		{rowRetry, string(l.filter.Retry)},
 	} {
 		if f.value != "" {
 			terms = append(terms, f.attr+" = :"+f.attr)

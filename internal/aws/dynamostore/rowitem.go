@@ -24,6 +24,9 @@ const (
 	rowAttempts  = "at"
 	rowVersion   = "dv"
 	rowResolved  = "rb"
+	rowRetry     = "rj"
+	rowAttempt   = "aj"
+	rowReason    = "why"
 	rowRev       = "rev"
 	rowCreatedAt = "ca" // ms
 )
@@ -40,7 +43,7 @@ func rowItem(tenant string, job id.Job, r quarantine.Row) item {
 	}
 	for name, text := range map[string]string{
 		rowRawKey: r.RawKey, rowState: string(r.State), rowCode: string(r.Code), rowClass: string(r.Class),
-		rowField: r.Field, rowMessage: r.Message, rowResolved: r.ResolvedBy,
+		rowField: r.Field, rowMessage: r.Message, rowResolved: r.ResolvedBy, rowRetry: string(r.RetryJob), rowAttempt: string(r.AttemptJob), rowReason: r.Reason,
 	} {
 		if text != "" {
 			it[name] = str(text)
@@ -69,6 +72,9 @@ func rowFrom(it item) quarantine.Row {
 		Attempts:       int(intOf(it, rowAttempts)),
 		DatasetVersion: int(intOf(it, rowVersion)),
 		ResolvedBy:     textOf(it, rowResolved),
+		RetryJob:       id.Job(textOf(it, rowRetry)),
+		AttemptJob:     id.Job(textOf(it, rowAttempt)),
+		Reason:         textOf(it, rowReason),
 		Rev:            intOf(it, rowRev),
 		CreatedAt:      fromMillis(intOf(it, rowCreatedAt)),
 	}
