@@ -12,7 +12,7 @@ func (d *Definition) Canonical() []byte {
 	root := node{kind: objectNode, members: []member{
 		{"schema", d.schemaNode()},
 		{"dialect", d.dialectNode()},
-		{"computed", node{kind: arrayNode}},
+		{"computed", d.computedNode()},
 		{"on_conflict", stringOf(d.OnConflict)},
 		{"duplicates", stringOf(d.Duplicates)},
 	}}

@@ -30,7 +30,7 @@ type Value struct {
 type Row struct {
 	Key    []byte   // text of the primary key, see Check
 	Hash   [16]byte // of the content, see Check
-	Values []Value  // one per field in schema order; a missing column is Null
+	Values []Value  // one per field in schema order, then the computed ones; a missing column is Null
 
 	text, scratch []byte
 }
@@ -50,12 +50,13 @@ func violation(code fault.Code, c *column, reason string) *Violation {
 
 // Check judges the cells of one source row, which stand in the order of the bound header; a nil cell
 // is null whatever the missing values are. It fills row and returns nil, or returns the first
-// violation in the order of the schema's fields (the length of the key comes last).
+// violation in the order of the schema's fields (the length of the key comes after them, computed
+// columns come last: what the source must fix is told first).
 //
 // Row.Key is the canonical text of the key field in NFC; for several key fields it is the JSON array
 // of those texts, as JSON.stringify writes it.
 //
-// Row.Hash is over the non-null fields in order of their names: neither the order of fields in schema
+// Row.Hash is over the non-null fields and computed columns in order of their names: neither the order of fields in schema
 // or file nor a new column full of nulls changes it.
 func (b *Binding) Check(fields [][]byte, row *Row) *Violation {
 	if v := b.checkWidth(fields); v != nil {
@@ -81,8 +82,14 @@ func (b *Binding) Check(fields [][]byte, row *Row) *Violation {
 		}
 		row.Values = append(row.Values, value)
 	}
+	if v := row.key(b.schema); v != nil {
+		return v
+	}
+	if v := b.schema.compute(row); v != nil {
+		return v
+	}
 	row.hash(b.schema)
-	return row.key(b.schema)
+	return nil
 }
 
 // checkWidth is a guard: readers judge the number of cells, with the file's own tolerance.
@@ -128,7 +135,7 @@ func blank(text []byte) bool {
 // another encoding needs another version, and makes every record look changed once.
 const hashVersion = 1
 
-// hash covers version, then per non-null field: length and bytes of the name, kind, length and bytes
+// hash covers version, then per non-null value: length and bytes of the name, kind, length and bytes
 // of the text; lengths are unsigned varints, so that no two rows give the same bytes.
 func (row *Row) hash(s *Schema) {
 	buf := append(row.scratch[:0], hashVersion)

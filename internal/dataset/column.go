@@ -120,31 +120,43 @@ func newColumn(f *field, missing []string) (*column, error) {
 
 // compilePattern anchors a pattern at both ends and refuses what could be slow.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
-	if pattern == "" {
-		return nil, errors.New("is empty")
-	}
-	if utf8.RuneCountInString(pattern) > MaxPatternLength {
-		return nil, fmt.Errorf("longer than %d characters", MaxPatternLength)
-	}
 	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil { // alone first: a)|(b must not escape its anchors
 		return nil, fmt.Errorf("is no RE2 expression: %s", err)
 	}
-	anchored := `\A(?:` + pattern + `)\z`
-	parsed, err := syntax.Parse(anchored, syntax.Perl)
+	re, _, err := compileBounded(pattern, `\A(?:`+pattern+`)\z`)
+	return re, err
+}
+
+// CompileSearch compiles a pattern that may match anywhere in a text, under the limits of those in a
+// schema, and tells how many instructions it has. The error is the end of a sentence about the pattern.
+func CompileSearch(pattern string) (re *regexp.Regexp, instructions int, err error) {
+	return compileBounded(pattern, pattern)
+}
+
+// compileBounded compiles whole, which is made of what the user wrote.
+func compileBounded(pattern, whole string) (*regexp.Regexp, int, error) {
+	if pattern == "" {
+		return nil, 0, errors.New("is empty")
+	}
+	if utf8.RuneCountInString(pattern) > MaxPatternLength {
+		return nil, 0, fmt.Errorf("longer than %d characters", MaxPatternLength)
+	}
+	parsed, err := syntax.Parse(whole, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot be anchored: %s", err)
+		return nil, 0, fmt.Errorf("is no RE2 expression, or cannot be anchored: %s", err)
 	}
 	if size := leastSize(parsed); size > 4*MaxPatternProgram { // do not spend seconds on compiling what is refused
-		return nil, fmt.Errorf("compiles to thousands of instructions, more than %d: shorten its repetitions", MaxPatternProgram)
+		return nil, 0, fmt.Errorf("compiles to thousands of instructions, more than %d: shorten its repetitions", MaxPatternProgram)
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, fmt.Errorf("is no RE2 expression: %s", err)
+		return nil, 0, fmt.Errorf("is no RE2 expression: %s", err)
 	}
 	if len(prog.Inst) > MaxPatternProgram {
-		return nil, fmt.Errorf("compiles to %d instructions, more than %d: shorten its repetitions", len(prog.Inst), MaxPatternProgram)
+		return nil, 0, fmt.Errorf("compiles to %d instructions, more than %d: shorten its repetitions", len(prog.Inst), MaxPatternProgram)
 	}
-	return regexp.Compile(anchored)
+	re, err := regexp.Compile(whole)
+	return re, len(prog.Inst), err
 }
 
 // leastSize estimates from below how many instructions an expression compiles to, without expanding

@@ -1,7 +1,8 @@
 // Package dataset holds what a dataset is: its schema (Frictionless Table Schema), dialect and rules,
 // and checks rows against it. A row comes out as exact values, a key and a hash, or with the first
 // reason why it cannot be applied. It refuses, by name, whatever of the schema language it does not
-// enforce: nothing that changes the meaning of a file is ever ignored. It knows no store and no files.
+// enforce: nothing that changes the meaning of a file is ever ignored. It knows no store and no files,
+// and no expressions: what computed columns compute is compiled and evaluated elsewhere (Evaluator).
 package dataset
 
 import (
@@ -24,8 +25,9 @@ const (
 // embed it, or it would inherit MarshalJSON.
 type Definition struct {
 	Dialect    rowio.Dialect // its one-valued defaults filled in
-	OnConflict string        // "update"
-	Duplicates string        // "reject"
+	OnConflict string        // one of OnConflictRule.Supported
+	Duplicates string        // one of DuplicatesRule.Supported
+	Computed   []Computed    // in the order in which their values follow those of the schema
 
 	fields        []field
 	primaryKey    []string
@@ -42,6 +44,16 @@ func (d *Definition) FieldNames() []string {
 	names := make([]string, len(d.fields))
 	for i := range d.fields {
 		names[i] = d.fields[i].name
+	}
+	return names
+}
+
+// ColumnNames returns the names of everything a row holds, in the order of Row.Values: the fields of
+// the schema, then the computed columns.
+func (d *Definition) ColumnNames() []string {
+	names := d.FieldNames()
+	for _, c := range d.Computed {
+		names = append(names, c.Name)
 	}
 	return names
 }

@@ -65,7 +65,7 @@ func TestParseRefusesByName(t *testing.T) {
 		{"on_conflict later", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":"skip"}`, fault.InvalidSchema, "on_conflict", "skip is not available yet; supported: update"},
 		{"on_conflict unknown", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":"merge"}`, fault.InvalidSchema, "on_conflict", "supported: update"},
 		{"duplicates later", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"duplicates":"last_wins"}`, fault.InvalidSchema, "duplicates", "supported: reject"},
-		{"computed", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"computed":[{"name":"t","type":"number","expression":"1"}]}`, fault.InvalidSchema, "computed", "computed columns are not available yet"},
+		{"duplicates unknown", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"duplicates":"first_wins"}`, fault.InvalidSchema, "duplicates", "first_wins is not known; supported: reject"},
 		{"computed of the wrong type", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"computed":{}}`, fault.InvalidRequest, "computed", "must be an array"},
 		{"fields of the wrong type", `{"schema":{"fields":{},"primaryKey":"id"}}`, fault.InvalidSchema, "schema.fields", "must be an array"},
 		{"field of the wrong type", oneField(`7`), fault.InvalidSchema, "schema.fields[1]", "must be an object, is a number"},
@@ -143,8 +143,8 @@ func TestParseReportsEverything(t *testing.T) {
 	for _, p := range list {
 		paths = append(paths, p.Path)
 	}
-	want := []string{"on_conflict", "computed", "schema.fields[0].type", "schema.fields[1].format", "schema.fields[1].constraints.minLength",
-		"schema.primaryKey", "schema.uniqueKeys"}
+	want := []string{"on_conflict", "schema.fields[0].type", "schema.fields[1].format", "schema.fields[1].constraints.minLength",
+		"schema.primaryKey", "schema.uniqueKeys", "computed[0].name", "computed[0].type", "computed[0].expression"}
 	if diff := cmp.Diff(want, paths); diff != "" || code != fault.InvalidSchema {
 		t.Errorf("code %s, paths (-want +got):\n%s", code, diff)
 	}

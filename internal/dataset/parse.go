@@ -176,46 +176,22 @@ func (p *parser) definition(root node) *Definition {
 	schema, hasSchema := o.take("schema")
 	dialect, hasDialect := o.take("dialect")
 	computed, hasComputed := o.take("computed")
-	d.OnConflict = p.rule(o, "on_conflict", "update", "skip", "reject", "if_unchanged")
-	d.Duplicates = p.rule(o, "duplicates", "reject", "last_wins")
+	d.OnConflict = p.rule(o, OnConflictRule)
+	d.Duplicates = p.rule(o, DuplicatesRule)
 	before := len(p.problems)
 	o.refuseRest("unknown field")
 	if !hasSchema && root.kind == objectNode {
 		p.add("schema", "is required")
 	}
 	p.badRequest = p.badRequest || root.kind != objectNode || len(p.problems) > before
-	p.computed(computed, hasComputed)
 	p.dialect(d, dialect, hasDialect)
 	if hasSchema {
 		p.schema(d, schema)
 	}
+	if hasComputed {
+		p.computed(d, computed)
+	}
 	return d
-}
-
-// rule takes a default rule of imports: only the first value can be had so far.
-func (p *parser) rule(o *object, name, supported string, later ...string) string {
-	before := len(p.problems)
-	value := o.text(name, supported)
-	switch {
-	case len(p.problems) > before:
-		p.badRequest = true
-	case slices.Contains(later, value):
-		p.add(o.at(name), "%s is not available yet; supported: %s", value, supported)
-	case value != supported:
-		p.add(o.at(name), "%s is not known; supported: %s", clip(value), supported)
-	}
-	return supported
-}
-
-func (p *parser) computed(n node, present bool) {
-	switch {
-	case !present:
-	case n.kind != arrayNode:
-		p.badRequest = true
-		p.add("computed", "must be an array, is %s", kindNames[n.kind])
-	case len(n.items) > 0:
-		p.add("computed", "computed columns are not available yet")
-	}
 }
 
 // schemaNotes and fieldNotes are annotations: they say something about the data and change nothing.

@@ -15,9 +15,11 @@ import (
 // Schema is a definition made ready for checking rows. It is safe for concurrent use.
 type Schema struct {
 	columns     []*column
+	computed    int // columns behind the fields
+	evaluator   Evaluator
 	keys        []int    // of the key fields, in key order
-	hashOrder   []int    // of all fields, in order of their names
-	hashPrefix  [][]byte // per field: what goes into the hash before its text
+	hashOrder   []int    // of all fields and computed columns, in order of their names
+	hashPrefix  [][]byte // per field or computed column: what goes into the hash before its text
 	byName      map[string]int
 	fieldsMatch string
 }
@@ -27,7 +29,7 @@ func (d *Definition) Compile() (*Schema, error) {
 	if len(d.fields) == 0 || len(d.primaryKey) == 0 {
 		return nil, fault.New(fault.InvalidSchema, "a dataset definition needs fields and a primary key")
 	}
-	s := &Schema{fieldsMatch: d.fieldsMatch, byName: map[string]int{}}
+	s := &Schema{fieldsMatch: d.fieldsMatch, byName: map[string]int{}, computed: len(d.Computed)}
 	for i := range d.fields {
 		c, err := newColumn(&d.fields[i], d.missingValues)
 		if err != nil {
@@ -35,15 +37,30 @@ func (d *Definition) Compile() (*Schema, error) {
 		}
 		s.columns = append(s.columns, c)
 		s.byName[foldName(c.name)] = i
-		s.hashOrder = append(s.hashOrder, i)
-		prefix := binary.AppendUvarint(nil, uint64(len(c.name)))
-		s.hashPrefix = append(s.hashPrefix, append(append(prefix, c.name...), byte(c.kind)))
+		s.hashPrefix = append(s.hashPrefix, hashPrefix(c.name, c.kind))
 	}
-	slices.SortFunc(s.hashOrder, func(a, b int) int { return cmp.Compare(s.columns[a].name, s.columns[b].name) })
+	for _, c := range d.Computed {
+		s.hashPrefix = append(s.hashPrefix, hashPrefix(c.Name, c.Kind()))
+	}
+	s.hashOrder = hashOrder(d.ColumnNames())
 	for _, name := range d.primaryKey {
 		s.keys = append(s.keys, s.byName[foldName(name)])
 	}
 	return s, nil
+}
+
+func hashPrefix(name string, kind Kind) []byte {
+	prefix := binary.AppendUvarint(nil, uint64(len(name)))
+	return append(append(prefix, name...), byte(kind))
+}
+
+func hashOrder(names []string) []int {
+	order := make([]int, len(names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(names[a], names[b]) })
+	return order
 }
 
 // AppendCell writes a value as a cell of the field (by its place in the schema) would hold it: in the
