@@ -78,9 +78,8 @@ deploy: ## Build and deploy to AWS with the SAM CLI (asks before it changes anyt
 GOFMT = $(shell go env GOROOT)/bin/gofmt
 
 .PHONY: test
-test: build ## Run every test, those of the whole system on the embedded stack included
-	failed=0; go test -timeout 10m ./... || failed=1; \
-	(cd localstack && go test -timeout 10m ./...) || failed=1; exit $$failed
+test: build tools/bin/testreport ## Run every test, those of the whole system on the embedded stack included
+	@{ go test -json -timeout 10m ./...; cd localstack && go test -json -timeout 10m ./...; } 2>&1 | tools/bin/testreport
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -119,7 +118,7 @@ check: lint vuln zip test template ## Everything CI runs
 # --- Tools of the checks, in a module of their own ---------------------------------------------------
 
 .PRECIOUS: tools/bin/%
-tools/bin/lambdazip tools/bin/vulngate: tools/bin/%: tools/%/main.go
+tools/bin/lambdazip tools/bin/testreport tools/bin/vulngate: tools/bin/%: tools/%/main.go
 	cd tools && go build -o bin/ ./$*
 
 tools/bin/%: tools/go.mod tools/go.sum
