@@ -58,7 +58,7 @@ func TestPutDatasetRefuses(t *testing.T) {
 		{"orders", `{`, 400, fault.InvalidRequest, ""},
 		{"orders", `{"schema":{},"x":1}`, 400, fault.InvalidRequest, "x"},
 		{"orders", `{"schema":{"fields":[{"name":"a"}]}}`, 422, fault.InvalidSchema, "schema.primaryKey"},
-		{"orders", strings.TrimSuffix(ordersDefinition, "}") + `,"computed":[{"name":"total"}]}`, 422, fault.InvalidSchema, "computed"},
+		{"orders", strings.TrimSuffix(ordersDefinition, "}") + `,"computed":[{"name":"total"}]}`, 422, fault.InvalidSchema, "computed[0].expression"},
 		{"Orders", ordersDefinition, 400, fault.InvalidRequest, "name"},
 		{"a%2Fb", ordersDefinition, 400, fault.InvalidRequest, "name"},
 		{strings.Repeat("a", 65), ordersDefinition, 400, fault.InvalidRequest, "name"},

@@ -9,7 +9,7 @@ import (
 var rowCodes = []string{
 	string(fault.MissingValue), string(fault.TypeMismatch), string(fault.ConstraintViolated), string(fault.WrongColumnCount),
 	string(fault.MalformedRow), string(fault.InvalidEncoding), string(fault.DuplicateKey), string(fault.KeyConflict),
-	string(fault.RecordTooLarge), "TRANSFORM_FAILED", string(fault.Internal),
+	string(fault.RecordTooLarge), string(fault.TransformFailed), string(fault.Internal),
 }
 
 // listRows gives a page of the rows of a job that could not be applied, in row order.
