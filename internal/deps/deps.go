@@ -10,6 +10,7 @@ import (
 	_ "github.com/aws/aws-sdk-go-v2/config"
 	_ "github.com/aws/aws-sdk-go-v2/credentials"
 	_ "github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	_ "github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	_ "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	_ "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	_ "github.com/aws/aws-sdk-go-v2/service/s3"

@@ -4,9 +4,6 @@
 package deps
 
 import (
-	_ "pintu/internal/aws/dynamostore"
-	_ "pintu/internal/aws/s3blob"
-	_ "pintu/internal/aws/sqsqueue"
 	_ "github.com/aws/aws-lambda-go/events"
 	_ "github.com/aws/aws-lambda-go/lambda"
 	_ "github.com/aws/aws-sdk-go-v2/aws"
@@ -18,9 +15,6 @@ import (
 	_ "github.com/aws/aws-sdk-go-v2/service/s3"
 	_ "github.com/aws/aws-sdk-go-v2/service/sqs"
 	_ "github.com/aws/smithy-go"
-	_ "github.com/versity/versitygw/embedgw"
-	_ "github.com/versity/versitygw/backend/posix"
-	_ "github.com/versity/versitygw/backend/meta"
 	_ "github.com/cenkalti/backoff/v5"
 	_ "github.com/cockroachdb/apd/v3"
 	_ "github.com/getkin/kin-openapi/openapi3"
@@ -33,6 +27,9 @@ import (
 	_ "github.com/rogpeppe/go-internal/txtar"
 	_ "github.com/spf13/cobra"
 	_ "github.com/vbauerster/mpb/v8"
+	_ "github.com/versity/versitygw/backend/meta"
+	_ "github.com/versity/versitygw/backend/posix"
+	_ "github.com/versity/versitygw/embedgw"
 	_ "go.uber.org/goleak"
 	_ "go.yaml.in/yaml/v4"
 	_ "golang.org/x/sync/errgroup"
@@ -40,4 +37,7 @@ import (
 	_ "golang.org/x/text/encoding/charmap"
 	_ "golang.org/x/text/unicode/norm"
 	_ "pgregory.net/rapid"
+	_ "pintu/internal/aws/dynamostore"
+	_ "pintu/internal/aws/s3blob"
+	_ "pintu/internal/aws/sqsqueue"
 )
