@@ -60,6 +60,9 @@ type Job struct {
 	RequestID                                    string // of the submit
 	Attempt                                      int
 	RowsOf                                       id.Job // job whose quarantined rows this one tries again, empty for an import of a file
+	RetryOf                                      id.Job // earlier attempt of the same work
+	RetriedBy                                    id.Job // the one later attempt
+	ReprocessOf                                  id.Job // job whose input this one runs again
 	CreatedAt, UploadedAt, StartedAt, FinishedAt time.Time
 	DueAt                                        time.Time `dynamodbav:"-"` // when sweep must look at it; zero only in a terminal state (PROTOCOL P7)
 
@@ -68,8 +71,11 @@ type Job struct {
 
 	TimeLimit time.Duration // from StartedAt to the end
 
-	Slot  int   // import slot of the dataset, NoSlot while none is held
-	Epoch int64 // order of imports of the dataset, 0 while none is held
+	Slot   int     // import slot of the dataset, NoSlot while none is held; 0 when it holds all of them
+	Epoch  int64   // order of imports of the dataset, 0 while none is held
+	Beside []int64 // epochs of the imports that held the other slots when this one got its own
+	Work   []int64 // epochs of earlier attempts, ascending; of a reprocessing also of the job whose input it is
+	Since  int64   // of a reprocessing and its retries: epoch of that job. What was changed since is left alone
 
 	Plan     Plan
 	Progress Progress
@@ -98,8 +104,9 @@ type ImportSpec struct {
 	File               File            `json:"file"`
 	Dialect            *rowio.Dialect  `json:"dialect"`
 	Encoding           string          `json:"encoding"`
-	OnConflict         string          `json:"on_conflict"`
-	Duplicates         string          `json:"duplicates"`
+	OnConflict         string          `json:"on_conflict"` // empty: the dataset version's
+	VersionColumn      string          `json:"version_column"`
+	Duplicates         string          `json:"duplicates"` // empty: the dataset version's
 	Atomicity          string          `json:"atomicity"`
 	DryRun             bool            `json:"dry_run"`
 	MaxRejected        int64           `json:"max_rejected"`
