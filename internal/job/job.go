@@ -133,6 +133,17 @@ type Retention struct {
 	QuarantineDays int `json:"quarantine_days"`
 }
 
+// AllOrNothing is the atomicity of an import whose rows become visible together; any other is per row.
+const AllOrNothing = "all_or_nothing"
+
+// Staged tells that the rows go into a partition of the job's own first: a dry run writes no record, and
+// all or nothing none before its commit point (PROTOCOL A20).
+func (j Job) Staged() bool { return j.Spec.DryRun || j.Spec.Atomicity == AllOrNothing }
+
+// Exclusive tells that the job holds all slots of its dataset: no other import may change what its rows
+// were judged against.
+func (j Job) Exclusive() bool { return j.Spec.Atomicity == AllOrNothing && !j.Spec.DryRun }
+
 // Slots is how many imports of one dataset may run at once (PROTOCOL P1); NoSlot is none of them.
 const (
 	Slots  = 4
