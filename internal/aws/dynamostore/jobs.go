@@ -137,7 +137,7 @@ func (s *Store) Enqueue(ctx context.Context, caller access.Caller, in idempotenc
 		tx := transaction{op: "queue job"}
 		tx.update(s.control, jobKey(j.Tenant, j.ID), setAll(fields{
 			"Status": job.Queued, "UploadedAt": queued.UploadedAt, "Input": queued.Input, "Slot": queued.Slot, "Epoch": queued.Epoch,
-			"Progress": queued.Progress, attrDueAt: millis(queued.DueAt),
+			"Beside": queued.Beside, "Progress": queued.Progress, attrDueAt: millis(queued.DueAt),
 		}), inStatus(job.Uploading), job.ErrMoved)
 		active := expression.Name("uploading").GreaterThanEqual(expression.Value(1))
 		if limit > 0 {
