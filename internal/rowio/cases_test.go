@@ -13,7 +13,6 @@ import (
 // caseFile is what one of the collected CSV files must come to. The files are
 // read with a declared comma unless the case says otherwise.
 type caseFile struct {
-	dialect  Dialect
 	problem  string           // refused with this code
 	rows     int64            // data records
 	bad      map[int64]string // code by row number
