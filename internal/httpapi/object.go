@@ -61,6 +61,15 @@ func (o *object) text(name string, most int) string {
 	return s
 }
 
+// character takes a text of one character. It may be a tab, which no other text may hold.
+func (o *object) character(name string) string {
+	if o.members[name] == "\t" {
+		o.take(name)
+		return "\t"
+	}
+	return o.text(name, 1)
+}
+
 // required takes a string that must be there.
 func (o *object) required(name string, most int) string {
 	if o.members[name] == nil {

@@ -151,12 +151,12 @@ func readDialect(body *object) *rowio.Dialect {
 	}
 	o, before := body.object("dialect"), len(*body.problems)
 	d := rowio.Dialect{
-		Delimiter:        o.text("delimiter", 1),
-		QuoteChar:        o.text("quoteChar", 1),
+		Delimiter:        o.character("delimiter"),
+		QuoteChar:        o.character("quoteChar"),
 		DoubleQuote:      o.optionalFlag("doubleQuote"),
-		EscapeChar:       o.text("escapeChar", 1),
+		EscapeChar:       o.character("escapeChar"),
 		SkipInitialSpace: o.flag("skipInitialSpace"),
-		CommentChar:      o.text("commentChar", 1),
+		CommentChar:      o.character("commentChar"),
 		Header:           o.optionalFlag("header"),
 	}
 	o.close()

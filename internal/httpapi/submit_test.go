@@ -72,6 +72,16 @@ func TestSubmitReadsEverything(t *testing.T) {
 	}
 }
 
+// Reported: a file with tabs between its cells could not be declared, though a dataset may declare it.
+func TestSubmitTakesATabAsDelimiter(t *testing.T) {
+	f, spec, _ := submitting()
+	body := `{"dataset":"orders","file":{"name":"orders.tsv","size_bytes":1234},"dialect":{"delimiter":"\t"}}`
+	decode[map[string]any](t, f.do(t, request{method: "POST", path: "/v1/import-jobs", body: body}), 202)
+	if spec.Dialect == nil || spec.Dialect.Delimiter != "\t" {
+		t.Errorf("dialect %+v", spec.Dialect)
+	}
+}
+
 // TestSameMeaningSameFingerprint keeps clients that cannot serialise identically from meeting 409.
 func TestSameMeaningSameFingerprint(t *testing.T) {
 	f, _, intent := submitting()
