@@ -3,8 +3,8 @@ package dynamostore
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -30,8 +30,15 @@ func (s *Store) ListJobs(ctx context.Context, tenant string, f job.Filter) (job.
 	if f.Cursor != "" && !at.valid() {
 		return page, badCursor()
 	}
+	after := before
+	if !f.CreatedAfter.IsZero() {
+		after = fmt.Sprintf("%015d#~", f.CreatedAfter.UnixMilli())
+	}
 	for range maxListPages {
-		keys, err := s.jobKeys(ctx, tenant, at, f.CreatedAfter)
+		if at.At != "" && at.At <= after {
+			return page, nil // nothing is between; DynamoDB refuses to start outside of what is asked for
+		}
+		keys, err := s.jobKeys(ctx, tenant, at, after)
 		if err != nil || len(keys) == 0 {
 			return page, err
 		}
@@ -60,10 +67,13 @@ type jobPosition struct {
 	At string `json:"at"`
 }
 
+// valid tells whether jobsAt could have made the position. What it could not have made may be more than
+// DynamoDB takes as a key.
 func (p jobPosition) valid() bool {
-	_, jobText, cut := strings.Cut(p.At, "#")
+	digits, jobText, _ := strings.Cut(p.At, "#")
 	_, ok := id.ParseJob(jobText)
-	return cut && ok
+	ms, err := strconv.ParseInt(digits, 10, 64)
+	return ok && err == nil && fmt.Sprintf("%015d", ms) == digits
 }
 
 // startKey is where a query of the index goes on behind the position.
@@ -80,11 +90,10 @@ func (p jobPosition) startKey(tenant string) item {
 // listChunk is how many jobs are read at once: the most that BatchGetItem takes.
 const listChunk = 100
 
-func (s *Store) jobKeys(ctx context.Context, tenant string, at jobPosition, createdAfter time.Time) ([]item, error) {
-	after := " " // before every sort key
-	if !createdAfter.IsZero() {
-		after = fmt.Sprintf("%015d#~", createdAfter.UnixMilli())
-	}
+// before stands before every sort key of the index.
+const before = " "
+
+func (s *Store) jobKeys(ctx context.Context, tenant string, at jobPosition, after string) ([]item, error) {
 	out, err := s.db.Query(ctx, &dynamodb.QueryInput{
 		TableName: &s.control, IndexName: aws.String(indexJobs), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(listChunk),
 		KeyConditionExpression:    aws.String("jobs_of = :t AND jobs_at > :after"),
