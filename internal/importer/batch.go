@@ -78,7 +78,8 @@ func (w *worker) check(rec rowio.Record) (v *dataset.Violation) {
 	if recordBytes(w.fields, w.row.Values) > maxRecordBytes {
 		return &dataset.Violation{Code: fault.RecordTooLarge, Class: string(quarantine.Data), Message: tooLarge}
 	}
-	return nil
+	w.expected, v = w.expect(rec.Fields)
+	return v
 }
 
 // maxRecordBytes bounds the values of a record with their names. DynamoDB takes items of 400 KiB; the rest is
@@ -123,6 +124,7 @@ func (w *worker) write(rec rowio.Record) Write {
 	return Write{
 		Tenant: w.job.Tenant, Dataset: w.job.Spec.Dataset, Key: string(w.row.Key), Slot: w.job.Slot, Epoch: w.job.Epoch,
 		Row: rec.Row, Chunk: w.chunk.Index, Hash: Hash(w.row.Hash), Fields: w.fields, Values: values, JobID: string(w.job.ID), Now: w.im.Now(),
+		Rules: w.rules, Expect: w.expected,
 	}
 }
 
@@ -132,9 +134,8 @@ func (b *batch) apply(write Write, rec rowio.Record) error {
 	if err != nil {
 		return fmt.Errorf("write row %d: %w", write.Row, err)
 	}
-	if outcome == Duplicate {
-		return b.reject(rec, dataset.Violation{Code: fault.DuplicateKey, Class: string(quarantine.Data), Field: b.w.keyField,
-			Message: "an earlier row of this file has the same key; only the first one is applied"})
+	if v := b.w.refusal(outcome); v != nil {
+		return b.reject(rec, *v)
 	}
 	b.count(outcome)
 	return nil
@@ -150,6 +151,8 @@ func (b *batch) count(o Outcome) {
 		b.counters.Updated++
 	case Unchanged:
 		b.counters.Unchanged++
+	default:
+		b.counters.Skipped++
 	}
 }
 

@@ -138,9 +138,12 @@ func (im *Importer) verdict(j job.Job, t tally) job.Ending {
 		e.Status, e.CanceledBy = job.Canceled, j.CanceledBy
 	case j.Stop != nil:
 		e.Status, e.Error = job.Failed, j.Stop
-	case rejected > j.Spec.MaxRejected || overPercent(j.Spec.MaxRejectedPercent, rejected, t.rows):
+	case rejected > j.Spec.MaxRejected:
 		why := tooManyRejected(j.Spec.MaxRejected)
 		e.Status, e.Error = job.Failed, &why
+	case overPercent(j.Spec.MaxRejectedPercent, rejected, t.rows):
+		e.Status, e.Error = job.Failed, &job.Failure{Code: fault.TooManyRejected, Details: map[string]any{"max_rejected_percent": *j.Spec.MaxRejectedPercent},
+			Message: fmt.Sprintf("more than %g%% of the rows were rejected; mend the file or raise max_rejected_percent", *j.Spec.MaxRejectedPercent)}
 	case accepted == 0 && rejected > 0:
 		e.Status, e.Error = job.Failed, &job.Failure{Code: fault.AllRowsRejected, Message: "no row was accepted; see result.sample_errors and the quarantined rows"}
 	case rejected > 0:

@@ -144,7 +144,7 @@ func (im *Importer) pin(ctx context.Context, j job.Job) (job.Job, error) {
 	if err != nil {
 		return j, err
 	}
-	_, ignored, err := schema.Bind(layout.Header, layout.LooksLike)
+	l, err := lay(j, def, schema, layout)
 	if err != nil {
 		return j, err
 	}
@@ -152,7 +152,7 @@ func (im *Importer) pin(ctx context.Context, j job.Job) (job.Job, error) {
 	for _, w := range warnings {
 		j.Warnings = append(j.Warnings, job.Warning{Code: fault.Code(w.Code), Message: w.Message, Details: w.Details})
 	}
-	for _, w := range ignored {
+	for _, w := range l.warnings {
 		j.Warnings = append(j.Warnings, job.Warning{Code: w.Code, Message: w.Message, Details: w.Details})
 	}
 	hashed, err := im.hashHead(ctx, j, layout.DataStart.Offset)

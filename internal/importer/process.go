@@ -55,10 +55,11 @@ type worker struct {
 	settled  bool // the chunk may stop at its checkpoint
 	body     io.ReadCloser
 	reader   *rowio.Reader
-	binding  *dataset.Binding
 	fields   []string
 	keyField string // name of the primary key, for messages
 	row      dataset.Row
+	expected int64 // version that row was made from
+	laid
 }
 
 func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled bool) (*worker, error) {
@@ -66,7 +67,7 @@ func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled b
 	if err != nil {
 		return nil, err
 	}
-	binding, _, err := schema.Bind(j.Plan.Layout.Header, j.Plan.Layout.LooksLike)
+	l, err := lay(j, def, schema, j.Plan.Layout)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled b
 	if err != nil {
 		return nil, err
 	}
-	return &worker{im: im, job: j, chunk: c, settled: settled, body: body, binding: binding, fields: def.FieldNames(), keyField: strings.Join(def.PrimaryKey(), ","),
+	return &worker{im: im, job: j, chunk: c, settled: settled, body: body, laid: l, fields: def.FieldNames(), keyField: strings.Join(def.PrimaryKey(), ","),
 		reader: rowio.NewReader(body, j.Plan.Layout, c.At)}, nil
 }
 

@@ -136,7 +136,7 @@ func (w Write) meet(own Entry, rules Rules) (Action, Outcome) {
 // conflicts tells whether the record is another job's and the rules keep this row from it. It is asked
 // only while no row of this import has the key. A yes stays a yes whatever other imports do meanwhile: a
 // row that was quarantined for it can never be applied by a repetition. Under IfUnchanged that is why a
-// version that was reached while this import ran counts for nothing, even if it is the one the row names.
+// version that was reached while this work went on counts for nothing, even if it is the one the row names.
 func (w Write) conflicts(seen Register, rules Rules) bool {
 	switch {
 	case seen.Hash == nil:
@@ -146,7 +146,8 @@ func (w Write) conflicts(seen Register, rules Rules) bool {
 	case rules.Since != 0 && seen.Changed > rules.Since && !slices.Contains(rules.Work, seen.Changed):
 		return true
 	case rules.OnConflict == IfUnchanged:
-		return w.Expect != seen.Version || seen.Changed >= w.Epoch || slices.Contains(rules.Beside, seen.Changed)
+		during := seen.Changed >= w.Epoch || slices.Contains(rules.Beside, seen.Changed) || slices.Contains(rules.Work, seen.Changed)
+		return during || w.Expect != seen.Version
 	}
 	return rules.OnConflict == Skip || rules.OnConflict == Reject
 }
