@@ -12,8 +12,9 @@ var levels = []struct {
 	name     string
 	packages []string
 }{
-	{"leaf", []string{"internal/fault", "internal/id", "internal/backoff", "internal/decimal", "internal/rowio", "internal/logline", "infra"}},
-	{"domain", []string{"internal/access", "internal/idempotency", "internal/record", "internal/quarantine", "internal/dataset", "internal/job"}},
+	{"ground", []string{"internal/fault"}},
+	{"leaf", []string{"internal/id", "internal/backoff", "internal/decimal", "internal/rowio", "internal/netguard", "internal/logline", "infra"}},
+	{"domain", []string{"internal/access", "internal/idempotency", "internal/record", "internal/quarantine", "internal/dataset", "internal/compute", "internal/job"}},
 	{"processor", []string{"internal/importer"}},
 	{"engine", []string{"internal/httpapi", "internal/worker", "internal/sweep"}},
 	{"adapter", []string{"internal/aws/dynamostore", "internal/aws/sqsqueue", "internal/aws/s3blob", "internal/aws/lambdaio"}},
@@ -23,12 +24,14 @@ var levels = []struct {
 
 // sideways lists what may be imported within a level, and why.
 var sideways = map[string]string{
-	"internal/logline -> internal/fault":       "a line carries the code of the fault it ended with",
-	"internal/dataset -> internal/access":      "versions are put by a caller, within its tenant",
-	"internal/dataset -> internal/idempotency": "the record of an intent is written with the version it made",
-	"internal/job -> internal/access":          "jobs are submitted by a caller, within its tenant and limits",
-	"internal/job -> internal/idempotency":     "the record of an intent is written with the job it made",
-	"internal/cli -> internal/client":          "most commands go through the HTTP API",
+	"internal/dataset -> internal/access":         "versions are put by a caller, within its tenant",
+	"internal/dataset -> internal/idempotency":    "the record of an intent is written with the version it made",
+	"internal/compute -> internal/dataset":        "expressions are over the typed rows of a dataset",
+	"internal/job -> internal/access":             "jobs are submitted by a caller, within its tenant and limits",
+	"internal/job -> internal/idempotency":        "the record of an intent is written with the job it made",
+	"internal/quarantine -> internal/access":      "rows are mended by a caller, within its tenant",
+	"internal/quarantine -> internal/idempotency": "the record of an intent is written with the rows it changed",
+	"internal/cli -> internal/client":             "most commands go through the HTTP API",
 }
 
 // levelOf gives the level of a package and the package of the table it belongs to.
@@ -94,6 +97,7 @@ var restricted = []struct {
 }{
 	{"the AWS SDK", anyPrefix("github.com/aws/"), []string{"internal/aws", "internal/app", "functions", "localstack"}, true,
 		"everything else speaks to ports, so that what the system means does not depend on where it runs"},
+	{"the expression language", anyPrefix("cel.dev/"), []string{"internal/compute"}, true, "it is 13 MB: who needs it decides what a function weighs"},
 	{"the embedded stack", anyPrefix("pintu/localstack"), []string{"localstack"}, true,
 		"its dependencies must not reach the product's go.mod or a Lambda binary"},
 	{"package log", exactly("log"), []string{"localstack"}, false, "there is one canonical line per unit of work, from logline"},
@@ -102,7 +106,7 @@ var restricted = []struct {
 	{"package reflect", exactly("reflect"), nil, false, "calling methods by name keeps every method in the binary"},
 	{"math/rand", exactly("math/rand"), nil, false, "math/rand/v2 needs no seed"},
 	{"the OpenAPI validator", anyPrefix("github.com/getkin/"), []string{"internal/httpapi", "localstack", "infra"}, true, "it is for tests"},
-	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/app", "internal/client", "internal/cli", "localstack"}, false,
+	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/app", "internal/client", "internal/cli", "internal/netguard", "localstack"}, false,
 		"HTTP is spoken at the edges"},
 }
 
