@@ -38,20 +38,26 @@ type expression struct {
 	ast          *cel.Ast
 	fields       []int // that it refers to
 	instructions int   // of its patterns
+	wrong        bool  // has problems
 }
 
-func newCompiler(base *cel.Env, def *dataset.Definition) *compiler {
+func newCompiler(def *dataset.Definition) (*compiler, error) {
+	base, err := language()
+	if err != nil {
+		return nil, err
+	}
 	c := &compiler{base: base, fields: def.Columns(), places: map[string]int{}, constants: map[string]string{}}
-	kinds := map[dataset.Kind]*types.Type{dataset.Number: numberType, dataset.Bool: booleanType, dataset.String: stringType}
 	for i, f := range c.fields {
 		c.places[f.Name] = i
-		c.declared = append(c.declared, cel.Variable(fieldName(i), kinds[f.Kind]))
+		c.declared = append(c.declared, cel.Variable(fieldName(i), typeOf[f.Kind]))
 	}
 	for i, computed := range def.Computed {
 		c.columns = append(c.columns, expression{Computed: computed, path: fmt.Sprintf("computed[%d].expression", i)})
 	}
-	return c
+	return c, nil
 }
+
+var typeOf = map[dataset.Kind]*types.Type{dataset.Number: numberType, dataset.Bool: booleanType, dataset.String: stringType}
 
 func fieldName(place int) string { return "@f" + strconv.Itoa(place) }
 
@@ -63,8 +69,7 @@ func fieldOf(name string) (int, bool) {
 }
 
 // parse reads one expression and puts our names and values into it.
-func (c *compiler) parse(i int) {
-	e := &c.columns[i]
+func (c *compiler) parse(e *expression) {
 	if n := utf8.RuneCountInString(e.Expression); n > MaxExpression {
 		c.add(e, 0, 0, "is %d characters long, more than %d", n, MaxExpression)
 		return
@@ -81,43 +86,47 @@ func (c *compiler) parse(i int) {
 	}
 }
 
-// check lets CEL judge the types of all expressions.
-func (c *compiler) check() error {
-	var err error
+// check lets CEL judge the types of the expressions that parse found nothing wrong with.
+func (c *compiler) check() (err error) {
 	if c.env, err = c.base.Extend(c.declared...); err != nil {
-		return fmt.Errorf("declare the fields: %w", err)
+		return err
 	}
 	for i := range c.columns {
 		e := &c.columns[i]
+		if e.wrong {
+			continue
+		}
 		checked, issues := c.env.Check(e.ast)
 		if issues.Err() != nil {
 			c.report(e, issues)
 			continue
 		}
 		e.ast = checked
-		want := map[dataset.Kind]*types.Type{dataset.Number: numberType, dataset.Bool: booleanType, dataset.String: stringType}[e.Kind()]
-		if got := checked.OutputType(); got.TypeName() != want.TypeName() {
-			c.add(e, 0, 0, "gives %s, but the type of the column is %s", typeName(got), e.Type)
+		if got := checked.OutputType(); got.TypeName() != typeOf[e.Kind()].TypeName() {
+			c.add(e, 0, 0, "gives a %s, but the type of the column is %s", got.TypeName(), e.Type)
 		}
 	}
 	return nil
 }
 
-func typeName(t *types.Type) string {
-	if t.Kind() == types.NullTypeKind {
-		return "null"
-	}
-	return "a " + t.TypeName()
-}
-
 func (c *compiler) add(e *expression, line, position int, reason string, args ...any) {
+	e.wrong = true
 	c.problems = append(c.problems, Problem{Path: e.path, Reason: clip(fmt.Sprintf(reason, args...)), Column: e.Name, Line: line, Position: position})
 }
 
 // at adds a problem with a node of the tree.
 func (c *compiler) at(e *expression, n ast.Expr, reason string, args ...any) {
-	where := e.ast.NativeRep().SourceInfo().GetStartLocation(n.ID())
-	c.add(e, where.Line(), where.Column()+1, reason, args...)
+	info := e.ast.NativeRep().SourceInfo()
+	where := info.GetStartLocation(n.ID())
+	position := where.Column() + 1
+	if n.Kind() == ast.CallKind { // CEL places a call at its parenthesis
+		name := n.AsCall().FunctionName()
+		source := []rune(e.Expression)
+		if r, ok := info.GetOffsetRange(n.ID()); ok && int(r.Start) <= len(source) && strings.HasSuffix(string(source[:r.Start]), name) {
+			position -= utf8.RuneCountInString(name)
+		}
+	}
+	c.add(e, where.Line(), position, reason, args...)
 }
 
 // report adds what CEL found.
@@ -127,18 +136,35 @@ func (c *compiler) report(e *expression, issues *cel.Issues) {
 	}
 }
 
-// operatorNames turn CEL's names of operators into what was written.
-var operatorNames = strings.NewReplacer("'_?_:_'", "?:", "'_&&_'", "&&", "'_||_'", "||", "'!_'", "!", "'_==_'", "==", "'_!=_'", "!=",
-	"'@in'", "in", "'_<_'", "<", "'_<=_'", "<=", "'_>_'", ">", "'_>=_'", ">=", "'_+_'", "+", "'_-_'", "-", "'_*_'", "*", "'_/_'", "/",
-	"'_%_'", "%", "'-_'", "-", "found no matching overload for ", "there is no ", " applied to '", " for ")
-
-// plain makes a message of CEL one for people who write formulas.
+// plain makes a message of CEL's parser or checker one for people who write formulas.
 func plain(message string) string {
-	if strings.HasPrefix(message, "found no matching overload") {
-		return strings.TrimSuffix(operatorNames.Replace(message), "'")
-	}
 	message, _, _ = strings.Cut(message, " expecting {") // followed by every token there is
+	what, types, mismatch := strings.Cut(strings.TrimPrefix(message, "found no matching overload for '"), "' applied to '")
+	switch {
+	case mismatch:
+		return fmt.Sprintf("%s does not work for %s", written(what), strings.TrimSuffix(types, "'"))
+	case strings.HasPrefix(message, "Syntax error: token recognition error at: '="):
+		return "a single = means nothing; compare with =="
+	case message == "invalid int literal" || message == "invalid uint literal":
+		return `too large for a whole number; write it with .0 or an exponent`
+	}
 	return message
+}
+
+// written gives an operator as it is written.
+func written(name string) string {
+	switch name {
+	case operators.Conditional:
+		return "? :"
+	case and:
+		return "&&"
+	case or:
+		return "||"
+	}
+	if symbol, ok := operators.FindReverse(name); ok {
+		return symbol
+	}
+	return name
 }
 
 // rewrite judges a node and those below it, and gives the leaves our names and values.
@@ -182,11 +208,19 @@ func (c *compiler) call(e *expression, n ast.Expr) {
 	if !c.known(e, n, call) {
 		return
 	}
+	if ours, ok := map[string]string{operators.LogicalAnd: and, operators.LogicalOr: or}[name]; ok {
+		n.SetKindCase(ast.NewExprFactory().NewCall(n.ID(), ours, args...))
+	}
 	if call.IsMemberFunction() {
 		c.rewrite(e, call.Target())
 	}
+	if name == operators.Conditional {
+		c.nullBranch(e, n, args)
+		args = n.AsCall().Args()
+	}
 	for i, arg := range args {
 		switch {
+		case isNull(arg) && (name == operators.Equals || name == operators.NotEquals || name == operators.Conditional):
 		case name == "matches":
 			c.pattern(e, arg)
 		case name == operators.In && i == 1:
@@ -195,6 +229,25 @@ func (c *compiler) call(e *expression, n ast.Expr) {
 			c.rewrite(e, arg)
 		}
 	}
+}
+
+// nullBranch turns c ? null : x into !c ? x : null: CEL gives a condition the type of its first branch,
+// and what is of type null would pass for every other type.
+func (c *compiler) nullBranch(e *expression, n ast.Expr, args []ast.Expr) {
+	switch {
+	case isNull(args[1]) && isNull(args[2]):
+		c.at(e, n, "both sides of ? : are null")
+	case isNull(args[1]):
+		fac, tree := ast.NewExprFactory(), e.ast.NativeRep()
+		negated := fac.NewCall(ast.MaxID(tree)+1, operators.LogicalNot, args[0])
+		where, _ := tree.SourceInfo().GetOffsetRange(n.ID())
+		tree.SourceInfo().SetOffsetRange(negated.ID(), where)
+		n.SetKindCase(fac.NewCall(n.ID(), operators.Conditional, negated, args[2], args[1]))
+	}
+}
+
+func isNull(n ast.Expr) bool {
+	return n.Kind() == ast.LiteralKind && n.AsLiteral() == types.NullValue
 }
 
 // index takes row["name"], which reaches every field, whatever its name.
@@ -213,6 +266,8 @@ func (c *compiler) known(e *expression, n ast.Expr, call ast.CallExpr) bool {
 	name := call.FunctionName()
 	same := func(f function) bool { return f.name == name }
 	switch {
+	case name == operators.LogicalAnd || name == operators.LogicalOr:
+		return true
 	case !slices.ContainsFunc(functions, same):
 		c.at(e, n, "there is no function %s", name)
 	case slices.ContainsFunc(functions, func(f function) bool { return same(f) && f.member == call.IsMemberFunction() }):
@@ -253,7 +308,8 @@ func (c *compiler) pattern(e *expression, n ast.Expr) {
 
 func (c *compiler) literal(e *expression, n ast.Expr) {
 	switch v := n.AsLiteral().(type) {
-	case types.Null: // is a value of every type
+	case types.Null:
+		c.at(e, n, "null can only be compared by == and !=, or be a side of ? :")
 	case types.String:
 		c.constant(n, string(v), stringType, v)
 	case types.Bool:
@@ -279,7 +335,7 @@ func (c *compiler) literal(e *expression, n ast.Expr) {
 func (c *compiler) number(e *expression, n ast.Expr, text string) {
 	canonical, err := decimal.Append(nil, []byte(text))
 	if err != nil {
-		c.at(e, n, "the number is %v", err)
+		c.at(e, n, "the number cannot be used: %v", err)
 		return
 	}
 	var x number

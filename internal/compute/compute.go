@@ -18,12 +18,13 @@ import (
 	"pintu/internal/fault"
 )
 
-// Limits of an expression. Those of its cost bound the time that one row can take.
+// Limits of an expression. There are no loops, so they bound the time that one row can take: sums of
+// texts are the dearest operators, patterns dearer by far.
 const (
-	MaxExpression = 1000 // characters
-	MaxDepth      = 30   // of parentheses, calls and conditions in each other
-	MaxProgram    = 1000 // compiled instructions of all its patterns together
-	MaxText       = 32 << 10
+	MaxExpression = 1000     // characters
+	MaxDepth      = 250      // of what CEL nests: parentheses, calls, conditions, the operands of a sum
+	MaxProgram    = 1000     // compiled instructions of its patterns together
+	MaxText       = 32 << 10 // bytes of a text that + makes
 )
 
 // Problem is one thing wrong with an expression, in the detail "fields" of an INVALID_EXPRESSION.
@@ -52,29 +53,25 @@ type column struct {
 // Compile makes the computed columns of a definition ready. The error is a *fault.Error with
 // INVALID_EXPRESSION whose detail "fields" is a []Problem with everything that is wrong.
 func Compile(def *dataset.Definition) (*Program, error) {
-	base, err := language()
+	c, err := newCompiler(def)
 	if err != nil {
 		return nil, fmt.Errorf("declare the expression language: %w", err)
 	}
-	c := newCompiler(base, def)
 	for i := range c.columns {
-		c.parse(i)
+		c.parse(&c.columns[i])
 	}
-	if len(c.problems) == 0 {
-		err = c.check()
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("declare the fields: %w", err)
 	}
-	if err == nil && len(c.problems) > 0 {
-		err = invalid(c.problems)
-	}
-	if err != nil {
-		return nil, err
+	if len(c.problems) > 0 {
+		return nil, invalid(c.problems)
 	}
 	p := &Program{fields: c.fields}
 	p.frames.New = func() any { return newFrame(len(p.fields)) }
 	for i := range c.columns {
-		planned, err := c.plan(i)
+		planned, err := c.plan(&c.columns[i])
 		if err != nil {
-			return nil, fmt.Errorf("plan the expression of computed[%d]: %w", i, err)
+			return nil, fmt.Errorf("plan computed column %d: %w", i, err)
 		}
 		p.columns = append(p.columns, planned)
 	}
@@ -103,8 +100,7 @@ func clip(text string) string {
 }
 
 // plan makes a checked expression ready to run.
-func (c *compiler) plan(i int) (column, error) {
-	e := &c.columns[i]
+func (c *compiler) plan(e *expression) (column, error) {
 	slices.Sort(e.fields)
 	program, err := c.env.Program(e.ast, cel.CustomDecoratorV2(bindFields))
 	return column{Computed: e.Computed, program: program, fields: slices.Compact(e.fields)}, err

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 
 	"cel.dev/cel-go/cel"
@@ -17,42 +18,50 @@ import (
 // of type integer are TRANSFORM_FAILED, class code; the message holds no value of the row.
 func (p *Program) Eval(row *dataset.Row) *dataset.Violation {
 	f := p.frames.Get().(*frame)
-	defer p.frames.Put(f)
 	f.start(row)
+	v := p.eval(f)
+	f.row = nil
+	p.frames.Put(f)
+	return v
+}
+
+func (p *Program) eval(f *frame) *dataset.Violation {
 	for i := range p.columns {
 		c := &p.columns[i]
-		out, _, err := c.program.Eval(f)
+		value, _, err := c.program.Eval(f)
 		if err == nil {
-			err = f.add(row, c, out)
+			err = f.add(c, value)
 		}
 		if err != nil {
-			return p.violation(c, row, err)
+			return p.violation(c, f.row, err)
 		}
 	}
 	return nil
 }
 
-// add appends the value of one column.
-func (f *frame) add(row *dataset.Row, c *column, out ref.Val) error {
+// add appends the value of a column to the row.
+func (f *frame) add(c *column, value ref.Val) (err error) {
 	f.text = f.text[:0]
-	switch v := out.(type) {
+	switch v := value.(type) {
+	case types.Null:
+		f.row.Add(dataset.Value{})
+		return nil
 	case *number:
-		var err error
-		if f.text, err = v.append(f.text); err != nil {
-			return err
-		}
-		if c.Type == "integer" && bytes.IndexByte(f.text, '.') >= 0 {
-			return errFraction
+		f.text, err = v.append(f.text)
+		if err == nil && c.Type == "integer" && bytes.IndexByte(f.text, '.') >= 0 {
+			err = errFraction
 		}
 	case types.String:
 		f.text = append(f.text, v...)
 	case types.Bool:
 		f.text = strconv.AppendBool(f.text, bool(v))
-	case types.Null:
-		row.Add(dataset.Value{})
-		return nil
+	default:
+		err = fmt.Errorf("a value of type %s", value.Type().TypeName())
 	}
-	row.Add(dataset.Value{Kind: c.Kind(), Text: f.text})
+	if err != nil {
+		return err
+	}
+	f.row.Add(dataset.Value{Kind: c.Kind(), Text: f.text})
 	return nil
 }
 

@@ -22,6 +22,12 @@ var (
 	anyType     = types.NewTypeParamType("A")
 )
 
+// CEL's own && and || insist on its own bool, which cannot be null: ours stand in their place.
+const (
+	and = "@and"
+	or  = "@or"
+)
+
 // function is an operator or a function with one list of arguments.
 type function struct {
 	name   string
@@ -36,8 +42,8 @@ var functions = func() []function {
 	n, s, b := numberType, stringType, booleanType
 	return []function{
 		{operators.Conditional, false, list(b, anyType, anyType), anyType, nil},
-		{operators.LogicalAnd, false, list(b, b), b, nil},
-		{operators.LogicalOr, false, list(b, b), b, nil},
+		{and, false, list(b, b), b, lenient(cel.BinaryBinding(both))},
+		{or, false, list(b, b), b, lenient(cel.BinaryBinding(either))},
 		{operators.LogicalNot, false, list(b), b, unary(not)},
 		{operators.Equals, false, list(anyType, anyType), b, nil},
 		{operators.NotEquals, false, list(anyType, anyType), b, nil},
@@ -136,6 +142,39 @@ func result[R ref.Val](value R, err error) ref.Val {
 		return types.WrapErr(err)
 	}
 	return value
+}
+
+// lenient lets CEL call a binding with errors for arguments.
+func lenient(bind cel.OverloadOpt) cel.OverloadOpt {
+	return func(o *decls.OverloadDecl) (*decls.OverloadDecl, error) {
+		o, err := bind(o)
+		if err != nil {
+			return nil, err
+		}
+		return cel.OverloadIsNonStrict()(o)
+	}
+}
+
+// both is &&. As CEL has it, one false side decides, whatever the other one is or fails with.
+func both(a, b ref.Val) ref.Val { return decide(a, b, types.False) }
+
+// either is ||, which one true side decides.
+func either(a, b ref.Val) ref.Val { return decide(a, b, types.True) }
+
+func decide(a, b ref.Val, decisive types.Bool) ref.Val {
+	x, okX := a.(types.Bool)
+	y, okY := b.(types.Bool)
+	switch {
+	case okX && x == decisive || okY && y == decisive:
+		return decisive
+	case types.IsError(a):
+		return a
+	case types.IsError(b):
+		return b
+	case !okX || !okY:
+		return types.WrapErr(errNull)
+	}
+	return !decisive
 }
 
 func not(b types.Bool) (types.Bool, error) { return !b, nil }

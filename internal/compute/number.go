@@ -218,14 +218,20 @@ func remainder(x, y *number) (*number, error) {
 // roundTo rounds to a number of places after the point; negative ones are before it. The result is
 // what was asked for, so it counts as exact.
 func roundTo(x *number, places int, how apd.Rounder) (*number, error) {
-	if x.large == nil && -int(x.exp) <= places {
-		return &number{coef: x.coef, exp: x.exp}, nil
+	var wide, d apd.Decimal
+	w := x.wide(&wide)
+	drop := -places - int(w.Exponent)
+	if drop <= 0 {
+		return &number{coef: x.coef, exp: x.exp, large: x.large}, nil
 	}
-	c := exact
-	c.Rounding = how
-	var d, wide apd.Decimal
-	_, err := c.Quantize(&d, x.wide(&wide), int32(-places))
-	return settled(&d, false, err)
+	unit := new(apd.BigInt).Exp(apd.NewBigInt(10), apd.NewBigInt(int64(drop)), nil)
+	var rest apd.BigInt
+	d.Coeff.QuoRem(&w.Coeff, unit, &rest)
+	if rest.Sign() != 0 && how.ShouldAddOne(&d.Coeff, w.Negative, rest.Lsh(&rest, 1).Cmp(unit)) {
+		d.Coeff.Add(&d.Coeff, apd.NewBigInt(1))
+	}
+	d.Negative, d.Exponent = w.Negative, int32(-places)
+	return settle(&d, false)
 }
 
 func (x *number) isZero() bool { return x.large == nil && x.coef == 0 }

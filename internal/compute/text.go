@@ -53,24 +53,20 @@ func contains(text, part types.String) (types.Bool, error) {
 	return types.Bool(strings.Contains(string(text), string(part))), nil
 }
 
-// lower and upper change the letters of ASCII alone: those of other alphabets change their length, and
-// with the version of Unicode.
-func lower(text types.String) (types.String, error) {
-	return types.String(strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, string(text))), nil
-}
+// lower and upper change the letters of ASCII alone: what others become depends on the language and on
+// the version of Unicode.
+func lower(text types.String) (types.String, error) { return replaceLetters(text, 'A', 'Z'), nil }
+func upper(text types.String) (types.String, error) { return replaceLetters(text, 'a', 'z'), nil }
 
-func upper(text types.String) (types.String, error) {
-	return types.String(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' {
-			r -= 'a' - 'A'
+// replaceLetters changes the case of the letters from first to last.
+func replaceLetters(text types.String, first, last byte) types.String {
+	changed := []byte(text)
+	for i, c := range changed {
+		if c >= first && c <= last {
+			changed[i] = c ^ ('a' ^ 'A')
 		}
-		return r
-	}, string(text))), nil
+	}
+	return types.String(changed)
 }
 
 func trim(text types.String) (types.String, error) {
