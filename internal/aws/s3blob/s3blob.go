@@ -5,6 +5,7 @@ package s3blob
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -89,11 +90,15 @@ func options(c Config, endpoint string) func(*s3.Options) {
 // declared, and only while nothing is there.
 func (b *Blob) PresignPut(ctx context.Context, key string, f job.File) (job.Grant, error) {
 	in := &s3.PutObjectInput{Bucket: &b.bucket, Key: &key, ContentLength: &f.SizeBytes, ContentType: &f.ContentType, IfNoneMatch: aws.String("*")}
-	if f.SHA256 != "" {
-		sum, err := hex.DecodeString(f.SHA256)
-		if err != nil {
-			return job.Grant{}, fmt.Errorf("declared sha256: %w", err)
-		}
+	sum, err := hex.DecodeString(f.SHA256)
+	if err != nil {
+		return job.Grant{}, fmt.Errorf("declared sha256: %w", err)
+	}
+	if f.SizeBytes == 0 && f.SHA256 == "" {
+		none := sha256.Sum256(nil) // a length of 0 cannot be signed, so the checksum binds it
+		sum = none[:]
+	}
+	if len(sum) > 0 {
 		in.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum))
 	}
 	expires := b.now().UTC().Add(b.life)
@@ -101,7 +106,9 @@ func (b *Blob) PresignPut(ctx context.Context, key string, f job.File) (job.Gran
 	if err != nil {
 		return job.Grant{}, fmt.Errorf("sign upload: %w", err)
 	}
-	return job.Grant{Method: req.Method, URL: req.URL, Headers: headers(req), ExpiresAt: expires}, nil
+	send := headers(req)
+	send["Content-Type"], send["Content-Length"] = f.ContentType, strconv.FormatInt(f.SizeBytes, 10) // unsigned when the length is 0
+	return job.Grant{Method: req.Method, URL: req.URL, Headers: send, ExpiresAt: expires}, nil
 }
 
 // headers are those that were signed and that a client must set itself.
