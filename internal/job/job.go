@@ -8,6 +8,7 @@ import (
 
 	"pintu/internal/fault"
 	"pintu/internal/id"
+	"pintu/internal/quarantine"
 	"pintu/internal/rowio"
 )
 
@@ -59,10 +60,11 @@ type Job struct {
 	Client                                       string
 	RequestID                                    string // of the submit
 	Attempt                                      int
-	RowsOf                                       id.Job // job whose quarantined rows this one tries again, empty for an import of a file
-	RetryOf                                      id.Job // earlier attempt of the same work
-	RetriedBy                                    id.Job // the one later attempt
-	ReprocessOf                                  id.Job // job whose input this one runs again
+	RowsOf                                       id.Job                // job whose quarantined rows this one tries again, empty for an import of a file
+	Rows                                         *quarantine.Selection // which of them
+	RetryOf                                      id.Job                // earlier attempt of the same work
+	RetriedBy                                    id.Job                // the one later attempt
+	ReprocessOf                                  id.Job                // job whose input this one runs again
 	CreatedAt, UploadedAt, StartedAt, FinishedAt time.Time
 	DueAt                                        time.Time `dynamodbav:"-"` // when sweep must look at it; zero only in a terminal state (PROTOCOL P7)
 

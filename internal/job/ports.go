@@ -8,6 +8,7 @@ import (
 	"pintu/internal/access"
 	"pintu/internal/id"
 	"pintu/internal/idempotency"
+	"pintu/internal/quarantine"
 )
 
 // What a store answers when a condition was not met.
@@ -36,6 +37,9 @@ type Store interface {
 	// Enqueue moves j from uploading to queued with its pinned input, and gives it a slot or a place in
 	// the line. limit 0 does not check the active-job limit. Fails with ErrMoved, TOO_MANY_ACTIVE_JOBS.
 	Enqueue(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job, limit int) (Job, error)
+	// CreateQueued writes a job whose input is not uploaded, with its intent and counter, and gives it a slot
+	// or a place in the line. Fails with ErrIntentTaken, TOO_MANY_ACTIVE_JOBS.
+	CreateQueued(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) (Job, error)
 	// RequestCancel marks a running job. Fails with ErrMoved.
 	RequestCancel(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	// End writes a terminal state and all that goes with it (PROTOCOL P6): counter given back, slot handed
@@ -63,6 +67,14 @@ type Datasets interface {
 	// ResolveVersion checks that a version exists; 0 means the newest. Fails with DATASET_NOT_FOUND,
 	// VERSION_NOT_FOUND.
 	ResolveVersion(ctx context.Context, tenant, dataset string, version int) (int, error)
+}
+
+// Rows are the quarantined rows of jobs (quarantine.Service).
+type Rows interface {
+	// Workable fails with ROW_NOT_FOUND, INVALID_ROW_STATE, INVALID_JOB_STATE.
+	Workable(ctx context.Context, tenant string, jobID id.Job, rowNumbers []int64) error
+	// Take puts the selected rows of a job into the hand of a retry.
+	Take(ctx context.Context, tenant string, of id.Job, sel quarantine.Selection, retry id.Job, f func(quarantine.Row) error) error
 }
 
 // Rates counts submits.

@@ -17,6 +17,7 @@ type Service struct {
 	blob     Blob
 	hints    Hints
 	datasets Datasets
+	rows     Rows
 	rates    Rates
 	now      func() time.Time
 }
@@ -27,13 +28,14 @@ type Config struct {
 	Blob     Blob
 	Hints    Hints
 	Datasets Datasets
+	Rows     Rows
 	Rates    Rates
 	Now      func() time.Time
 }
 
 // New makes a Service.
 func New(c Config) *Service {
-	return &Service{store: c.Store, blob: c.Blob, hints: c.Hints, datasets: c.Datasets, rates: c.Rates, now: c.Now}
+	return &Service{store: c.Store, blob: c.Blob, hints: c.Hints, datasets: c.Datasets, rows: c.Rows, rates: c.Rates, now: c.Now}
 }
 
 // Submitted is the answer to a submit and to upload-url.
