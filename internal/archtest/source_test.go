@@ -119,7 +119,8 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// A function that does not fit a screen does two things; a file of many screens is two files.
+// A function that does not fit a screen does two things; a file of many screens is two files. Tests are not held to
+// the first: a table of cases is as long as it is.
 const maxFunctionLines, maxFileLines = 100, 600
 
 func TestFunctionsAndFilesStayShort(t *testing.T) {
@@ -129,7 +130,7 @@ func TestFunctionsAndFilesStayShort(t *testing.T) {
 		}
 		for _, d := range f.ast.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Body == nil {
+			if !ok || fn.Body == nil || f.test {
 				continue
 			}
 			if n := f.line(fn.Body.Rbrace) - f.line(fn.Pos()) + 1; n > maxFunctionLines {
