@@ -6,6 +6,8 @@ package dynamostore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/oklog/ulid/v2"
 
@@ -90,12 +93,23 @@ func refused(err error) (old map[string]types.AttributeValue, ok bool) {
 	return nil, false
 }
 
-// unavailable marks an error of the store itself as transient for whoever asked.
+// unavailable marks an error of the store itself as transient for whoever asked. A request that DynamoDB
+// finds invalid will be so again: it is a fault of ours, and no reason to try once more.
 func unavailable(op string, err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
+	if errors.Is(err, context.Canceled) || invalid(err) {
+		return fmt.Errorf("%s: %w", op, err)
 	}
 	return fault.Wrap(err, fault.DependencyUnavailable, "the store did not answer (%s); try again", op).After(time.Second)
+}
+
+// invalid tells that DynamoDB refused a call, or a write of a transaction, for what it says.
+func invalid(err error) bool {
+	var canceled *types.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		return slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool { return aws.ToString(r.Code) == "ValidationError" })
+	}
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException"
 }
 
 // token makes a ClientRequestToken.
