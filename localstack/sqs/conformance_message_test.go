@@ -102,6 +102,7 @@ func TestOnlyAskedAttributesComeBack(t *testing.T) {
 			in := &awssqs.ReceiveMessageInput{QueueUrl: &q, MessageAttributeNames: c.user}
 			for _, name := range c.system {
 				if c.viaDeprecated {
+					//lint:ignore SA1019 older clients still ask by this name
 					in.AttributeNames = append(in.AttributeNames, types.QueueAttributeName(name))
 				} else {
 					in.MessageSystemAttributeNames = append(in.MessageSystemAttributeNames, types.MessageSystemAttributeName(name))
