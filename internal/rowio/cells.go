@@ -2,157 +2,101 @@ package rowio
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
-	"math/bits"
 )
 
-// cellSplitter takes one record apart.
+// cellSplitter takes the records of a source apart, in the order of the file.
 type cellSplitter struct {
 	g       grammar
+	marks   marks
 	limit   int      // cells kept; the rest are counted
-	delims  []uint32 // where the record has a delimiter, quoted or not
-	cells   [][]byte
-	scratch []byte // unescaped cells
+	cells   [][]byte // of the record split last
+	scratch []byte   // unescaped cells
 }
 
-// facts are what a record's bytes hold.
-type facts struct {
-	nul, high, other bool // a NUL, a byte over 0x7F, the line byte that ends no record
-}
-
-func newCellSplitter(g grammar) cellSplitter {
+func newCellSplitter(g grammar) *cellSplitter {
 	limit := math.MaxInt
 	if g.columns > 0 {
 		limit = g.columns + 1
 	}
-	return cellSplitter{g: g, limit: limit}
+	return &cellSplitter{g: g, limit: limit, marks: marks{delim: g.delim, other: finder{c: g.other}}}
 }
 
-// split finds the cells of a record that scan found well formed, given without
-// its record end. count is how many there are; stray tells that a cell without
-// quotes holds the line byte that ends no record in this file.
-func (s *cellSplitter) split(w []byte) (count int, stray bool, f facts) {
-	s.cells, s.scratch = s.cells[:0], s.scratch[:0]
-	f = s.survey(w)
-	delims := s.findDelims(w)
-	for start, k := 0, 0; ; start++ {
-		if s.g.skip {
-			for start < len(w) && w[start] == ' ' {
-				start++
+// split finds the cells of w = buf[at:at+len(w)], a record that scan found well
+// formed, without its record end. suspect says that it holds the line byte that
+// ends no record in this file; stray, that a cell without quotes does. count is
+// the number of cells.
+func (s *cellSplitter) split(w []byte, at int, suspect bool) (count int, stray bool) {
+	cells := s.cells[:0]
+	s.scratch = s.scratch[:0]
+	delims, k := s.marks.delims[:s.marks.count], s.marks.front
+	for k < len(delims) && int(delims[k]) < at {
+		k++
+	}
+	plain := s.g.escape == 0 && !s.g.skip && !suspect
+	for start := 0; ; start++ {
+		for plain && k < len(delims) && count < s.limit { // cells without quotes, while there are
+			end := int(delims[k]) - at
+			if end >= len(w) || w[start] == s.g.quote {
+				break
 			}
+			cells = append(cells, w[start:end:end])
+			start = end + 1
+			count++
+			k++
 		}
 		var cell []byte
-		end := len(w)
-		if start < len(w) && w[start] == s.g.quote {
-			cell, end = s.quoted(w, start+1)
-			for k < len(delims) && int(delims[k]) < end {
-				k++
-			}
-		} else {
-			if s.g.escape != 0 {
-				k = s.skipEscaped(w, start, delims, k)
-			}
-			if k < len(delims) {
-				end = int(delims[k])
-			}
-			cell = w[start:end:end]
-			if f.other && bytes.IndexByte(cell, s.g.other) >= 0 {
-				stray = true
-			}
-			if s.hasEscape(cell) {
-				cell = s.unescape(cell, false)
-			}
-		}
+		var bad bool
+		cell, k, bad, start = s.cell(w, at, start, k, suspect)
+		stray = stray || bad
 		if count++; count <= s.limit {
-			s.cells = append(s.cells, cell)
+			cells = append(cells, cell)
 		}
-		if end == len(w) {
-			return count, stray, f
+		if start == len(w) {
+			s.cells, s.marks.front = cells, k
+			return count, stray
 		}
-		start = end
 		k++
 	}
 }
 
-const (
-	ones  = 0x0101010101010101
-	lows  = 0x7F * ones
-	highs = 0x80 * ones
-	// filler stands behind the last bytes of a record; a letter is no delimiter.
-	filler = 'x' * ones
-)
-
-// The functions below look at eight bytes at a time. Of bytes that are ASCII,
-// (w&lows ^ c*ones) + lows has the high bit clear exactly where w has c.
-
-// survey notes what a record's bytes hold.
-func (s *cellSplitter) survey(w []byte) facts {
-	other := uint64(s.g.other) * ones
-	any, all, noOther := uint64(0), uint64(highs), uint64(highs)
-	i := 0
-	for ; i+8 <= len(w); i += 8 {
-		x := binary.LittleEndian.Uint64(w[i:])
-		low := x & lows
-		any |= x
-		all &= (low + lows) | x
-		noOther &= ((low ^ other) + lows) | x
+// cell reads the cell that starts at w[start]. k is the first delimiter that may
+// end it; next is the one that does, and end the end of the cell with its
+// closing quote.
+func (s *cellSplitter) cell(w []byte, at, start, k int, suspect bool) (cell []byte, next int, stray bool, end int) {
+	delims := s.marks.delims[:s.marks.count]
+	for s.g.skip && start < len(w) && w[start] == ' ' {
+		start++
 	}
-	x := tail(w[i:])
-	low := x & lows
-	any |= x
-	all &= (low + lows) | x
-	noOther &= ((low ^ other) + lows) | x
-	return facts{nul: all != highs, high: any&highs != 0, other: noOther != highs}
-}
-
-// findDelims lists the delimiters of a record, quoted or not.
-func (s *cellSplitter) findDelims(w []byte) []uint32 {
-	if len(s.delims) < len(w)+8 {
-		s.delims = make([]uint32, len(w)+len(w)/2+64)
-	}
-	delims, n := s.delims, 0
-	delim := uint64(s.g.delim) * ones
-	for i := 0; i < len(w); i += 8 {
-		x := word(w, i)
-		m := ^((((x & lows) ^ delim) + lows) | x) & highs
-		// Two places are written whether they are needed or not: a branch for each
-		// would be guessed wrong too often.
-		delims[n] = uint32(i + bits.TrailingZeros64(m)>>3)
-		count := int((m >> 7) * ones >> 56)
-		m &= m - 1
-		delims[n+1] = uint32(i + bits.TrailingZeros64(m)>>3)
-		m &= m - 1
-		for k := n + 2; m != 0; k++ {
-			delims[k] = uint32(i + bits.TrailingZeros64(m)>>3)
-			m &= m - 1
+	if start < len(w) && w[start] == s.g.quote {
+		cell, end = s.quoted(w, start+1)
+		for k < len(delims) && int(delims[k])-at < end {
+			k++
 		}
-		n += count
+		return cell, k, false, end
 	}
-	return delims[:n]
-}
-
-// word is the eight bytes of w at i; at the end it is filled up.
-func word(w []byte, i int) uint64 {
-	if i+8 <= len(w) {
-		return binary.LittleEndian.Uint64(w[i:])
+	if s.g.escape != 0 {
+		k = s.skipEscaped(w, at, start, k)
 	}
-	return tail(w[i:])
-}
-
-// tail is a word of fewer than eight bytes, filled up at the end.
-func tail(w []byte) uint64 {
-	x := uint64(filler)
-	for i := len(w) - 1; i >= 0; i-- {
-		x = x<<8 | uint64(w[i])
+	end = len(w)
+	if k < len(delims) {
+		end = min(int(delims[k])-at, end)
 	}
-	return x
+	cell = w[start:end:end]
+	stray = suspect && bytes.IndexByte(cell, s.g.other) >= 0
+	if s.hasEscape(cell) {
+		cell = s.unescape(cell, false)
+	}
+	return cell, k, stray, end
 }
 
 // skipEscaped passes over delimiters that an escape character makes text.
-func (s *cellSplitter) skipEscaped(w []byte, start int, delims []uint32, k int) int {
-	for k < len(delims) && s.g.escaped(w[start:], int(delims[k])-start) {
-		k++
+func (s *cellSplitter) skipEscaped(w []byte, at, start, k int) int {
+	for ; k < s.marks.count; k++ {
+		i := int(s.marks.delims[k]) - at
+		if i >= len(w) || s.g.escape == 0 || !s.g.escaped(w[start:], i-start) {
+			break
+		}
 	}
 	return k
 }
@@ -160,19 +104,21 @@ func (s *cellSplitter) skipEscaped(w []byte, start int, delims []uint32, k int) 
 // quoted reads a quoted cell whose text starts at from, and returns the index
 // behind its closing quote.
 func (s *cellSplitter) quoted(w []byte, from int) ([]byte, int) {
-	rewrite := false
-	for i := from; ; {
+	i, doubled := from, false
+	for {
 		i = indexFrom(w, i, s.g.quote)
 		switch {
 		case s.g.escape != 0 && s.g.escaped(w[from:], i-from):
 			i++
 		case s.g.doubled && i+1 < len(w) && w[i+1] == s.g.quote:
 			i += 2
-			rewrite = true
+			doubled = true
 		default:
 			cell := w[from:i:i]
-			if rewrite || s.hasEscape(cell) {
+			if s.hasEscape(cell) {
 				cell = s.unescape(cell, s.g.doubled)
+			} else if doubled {
+				cell = s.undouble(cell)
 			}
 			return cell, i + 1
 		}
@@ -181,6 +127,20 @@ func (s *cellSplitter) quoted(w []byte, from int) ([]byte, int) {
 
 func (s *cellSplitter) hasEscape(w []byte) bool {
 	return s.g.escape != 0 && bytes.IndexByte(w, s.g.escape) >= 0
+}
+
+// undouble copies a cell with one quote for two.
+func (s *cellSplitter) undouble(w []byte) []byte {
+	from := len(s.scratch)
+	for {
+		i := bytes.IndexByte(w, s.g.quote)
+		if i < 0 {
+			s.scratch = append(s.scratch, w...)
+			return s.scratch[from:len(s.scratch):len(s.scratch)]
+		}
+		s.scratch = append(s.scratch, w[:i+1]...)
+		w = w[i+2:]
+	}
 }
 
 // unescape copies a cell without its escapes. An escape character before

@@ -1,22 +1,34 @@
 package rowio
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
-// invalidEncoding describes the first byte of a row that is not UTF-8.
-func invalidEncoding(w []byte) *RowProblem {
-	msg := fmt.Sprintf("invalid UTF-8 at byte %d of the row", firstInvalid(w))
+// invalidEncoding describes a row whose byte at first is the first that is not
+// UTF-8.
+func invalidEncoding(w []byte, first int) *RowProblem {
+	msg := fmt.Sprintf("invalid UTF-8 at byte %d of the row", first)
 	if looksLikeWindows1252(w) {
 		msg += "; looks like windows-1252"
 	}
 	return &RowProblem{CodeInvalidEncoding, msg}
 }
 
-// firstInvalid is the index of the first byte that is not UTF-8, or len(w).
+// firstInvalid is the index of the first byte that is not UTF-8, or len(w). It is
+// made for text that is ASCII but for a few characters.
 func firstInvalid(w []byte) int {
 	for i := 0; i < len(w); {
+		if i+8 <= len(w) {
+			high := binary.LittleEndian.Uint64(w[i:]) & highs
+			if high == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(high) / 8
+		}
 		r, n := utf8.DecodeRune(w[i:])
 		if r == utf8.RuneError && n == 1 {
 			return i

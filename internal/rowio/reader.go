@@ -3,7 +3,6 @@ package rowio
 import (
 	"fmt"
 	"io"
-	"unicode/utf8"
 )
 
 // Record is one data record. Raw and Fields are valid until the next call of
@@ -31,7 +30,7 @@ type Reader struct {
 	src   *source
 	flaws map[flaw]*RowProblem
 	pos   Position
-	cells cellSplitter
+	cells *cellSplitter
 	long  []byte // head of a line longer than a record may be
 }
 
@@ -41,7 +40,10 @@ type Reader struct {
 // after io.EOF.
 func NewReader(r io.Reader, l Layout, at Position) *Reader {
 	src := newSource(r, l, at, nil)
-	return &Reader{src: src, pos: at, cells: newCellSplitter(src.g), flaws: flawProblems(src.g.max)}
+	cells := newCellSplitter(src.g)
+	src.marks = &cells.marks
+	src.marks.restart(src.buf)
+	return &Reader{src: src, pos: at, cells: cells, flaws: flawProblems(src.g.max)}
 }
 
 // Position is the place behind the last record returned, blank lines behind it
@@ -51,14 +53,15 @@ func (r *Reader) Position() Position { return r.pos }
 
 // Next returns the next data record, or io.EOF. Blank lines and comments are
 // passed over.
-func (r *Reader) Next() (Record, error) {
+func (r *Reader) Next() (rec Record, err error) {
 	for {
 		sp, err := r.src.next()
 		if err != nil {
 			return Record{}, err
 		}
 		if sp.kind == dataRow {
-			return r.record(sp)
+			err = r.record(sp, &rec)
+			return rec, err
 		}
 		if err := r.src.consume(sp, &r.pos); err != nil {
 			return Record{}, err
@@ -66,26 +69,26 @@ func (r *Reader) Next() (Record, error) {
 	}
 }
 
-func (r *Reader) record(sp span) (Record, error) {
-	rec := Record{
-		Raw: r.src.buf[r.src.lo : r.src.lo+sp.n : r.src.lo+sp.n],
-		Row: r.pos.Row, Line: r.pos.Line, Offset: r.pos.Offset,
-	}
+// record reads the record at the front, in place: copies of a Record cost time.
+func (r *Reader) record(sp span, rec *Record) error {
+	at := r.src.lo
+	rec.Raw = r.src.buf[at : at+sp.n : at+sp.n]
+	rec.Row, rec.Line, rec.Offset = r.pos.Row, r.pos.Line, r.pos.Offset
 	if sp.lines == goesOn { // reading on overwrites the bytes held
 		r.long = append(r.long[:0], rec.Raw...)
 		rec.Raw = r.long
 	}
 	if err := r.src.consume(sp, &r.pos); err != nil {
-		return Record{}, err
+		return err
 	}
 	rec.RawBytes = r.pos.Offset - rec.Offset
 	r.pos.Row++
 	if sp.flaw != sound {
 		rec.Bad = r.flaws[sp.flaw]
-		return rec, nil
+		return nil
 	}
-	r.read(&rec)
-	return rec, nil
+	r.read(rec, at)
+	return nil
 }
 
 // flawProblems are made once: a damaged file may have millions of such rows.
@@ -97,17 +100,23 @@ func flawProblems(max int) map[flaw]*RowProblem {
 	}
 }
 
-// read splits a record that ended as it should and looks at its bytes.
-func (r *Reader) read(rec *Record) {
-	g := &r.src.g
+// read splits a record that ended as it should, at index at of the buffer, and
+// looks at its bytes.
+func (r *Reader) read(rec *Record, at int) {
+	g, marks := &r.src.g, r.src.marks
 	content := g.content(rec.Raw)
-	count, stray, f := r.cells.split(content)
+	held, end := r.src.buf[:r.src.hi], at+len(content)
+	count, stray := r.cells.split(content, at, marks.other.next(held, at) < end)
 	rec.Fields = r.cells.cells
+	invalid := len(content)
+	if marks.highIn(at, end) {
+		invalid = firstInvalid(content)
+	}
 	switch {
-	case f.nul:
+	case marks.nul.next(held, at) < end:
 		rec.Bad = &RowProblem{CodeMalformedRow, "NUL byte in the row"}
-	case f.high && !utf8.Valid(content):
-		rec.Bad = invalidEncoding(content)
+	case invalid < len(content):
+		rec.Bad = invalidEncoding(content, invalid)
 	case stray && g.end == '\n':
 		rec.Bad = &RowProblem{CodeMalformedRow, "carriage return in a cell without quotes, in a file whose records end in line feeds"}
 	case stray:

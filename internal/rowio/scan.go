@@ -27,11 +27,13 @@ const noLine = math.MaxInt
 
 // scan looks for the end of the record that starts at buf[lo], going on from at
 // and looking at nothing behind buf[limit]. final says that the file ends there.
+// Rows that may be passed over are: lo is then the start of a later record.
 // line is an index behind a line end: a quoted cell that goes on over it stops
 // the scan (noLine: none does).
 func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) {
 	w, g := s.buf[:limit], &s.g
 	quote, delim := g.quote, g.delim
+	passTo := s.passTo(limit)
 	nl := -1 // next line end at or behind pos, as far as known
 	for {
 		if !at.quoted {
@@ -42,15 +44,13 @@ func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) 
 					nl += at.pos
 				}
 			}
-			if s.quoteAt < at.pos {
-				if q := bytes.IndexByte(s.buf[at.pos:s.hi], quote); q < 0 {
-					s.quoteAt = s.hi
-				} else {
-					s.quoteAt = at.pos + q
-				}
-			}
-			q := s.quoteAt
+			q := s.quote.next(s.buf[:s.hi], at.pos)
 			if q >= nl {
+				if nl+1 < passTo && w[nl+1] > '\r' && w[nl+1] != g.comment {
+					s.passOver(nl, at.multi)
+					at = cursor{pos: nl + 1}
+					continue
+				}
 				return unquotedEnd(at, nl, limit, final)
 			}
 			at.pos = q + 1
@@ -88,6 +88,29 @@ func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) 
 			return g.closedEnd(w, at, final)
 		}
 	}
+}
+
+// passTo is the index before which rows may end that are passed over, or 0. Only
+// rows that are told by their first byte not to be blank are; a limit that is not
+// the end of the bytes held would be wrong for the rows behind.
+func (s *source) passTo(limit int) int {
+	if limit < s.hi || s.passed.upTo <= s.base || s.buf[s.lo] <= '\r' {
+		return 0
+	}
+	return min(int(s.passed.upTo-s.base), limit)
+}
+
+// passOver counts the row at the front, which ends at buf[nl], and goes behind it.
+func (s *source) passOver(nl int, multi bool) {
+	s.passed.rows++
+	s.passed.lines++
+	if multi {
+		s.passed.lines += int64(bytes.Count(s.buf[s.lo:nl], []byte{s.g.end}))
+	}
+	if s.g.end == '\n' && (s.buf[nl-1] == '\r') != s.g.hasCR {
+		s.passed.mixed = true
+	}
+	s.lo = nl + 1
 }
 
 // unquotedEnd is the end of a record whose last cell is not quoted; nl is limit
@@ -147,6 +170,32 @@ func (g *grammar) escaped(w []byte, i int) bool {
 	}
 	return (i-k)%2 == 1
 }
+
+// finder remembers where a byte comes next in a buffer, so that records without
+// it are not searched one by one. It is asked for rising places.
+type finder struct {
+	c     byte
+	at    int // next c, or known
+	known int // looked at up to here
+}
+
+// next is the index of the first c in w at or behind pos, or len(w). w may have
+// grown since the last call.
+func (f *finder) next(w []byte, pos int) int {
+	if f.at >= pos && f.at < f.known {
+		return f.at
+	}
+	return f.search(w, max(pos, f.at))
+}
+
+//go:noinline
+func (f *finder) search(w []byte, from int) int { // apart, so that next can be inlined
+	f.at, f.known = indexFrom(w, from, f.c), len(w)
+	return f.at
+}
+
+// moved says that the buffer has lost its first n bytes.
+func (f *finder) moved(n int) { f.at, f.known = f.at-n, f.known-n }
 
 // indexFrom is the index of c in w at or behind from, or len(w).
 func indexFrom(w []byte, from int, c byte) int {

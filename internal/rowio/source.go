@@ -9,7 +9,7 @@ import (
 
 const (
 	// windowBytes is how much is read at a time: small enough for a core's own cache.
-	windowBytes = 256 << 10
+	windowBytes = 64 << 10
 	// maxEmptyReads is how many reads of nothing are taken before giving up.
 	maxEmptyReads = 100
 )
@@ -38,8 +38,8 @@ const (
 type span struct {
 	kind  kind
 	flaw  flaw
-	n     int // bytes held, record end included
-	lines int // line ends in them; goesOn: the line goes on behind them
+	n     int   // bytes held, record end included
+	lines int64 // line ends in them; goesOn: the line goes on behind them
 }
 
 // goesOn marks a line that is longer than a record may be: finish reads the rest.
@@ -63,20 +63,31 @@ type source struct {
 	r    io.Reader
 	sink io.Writer // takes the consumed bytes, in blocks; may be nil
 
-	buf     []byte // holds a record of the greatest size and one window
-	window  int
-	mark    int   // consumed bytes before it are in the sink
-	lo, hi  int   // buf[lo:hi] is read and not consumed
-	quoteAt int   // no quote before it in buf[lo:hi]; a quote, or hi when it was found
-	base    int64 // file offset of buf[0]
-	eof     bool
-	err     error // sticky
-	memo    memo
+	buf    []byte // holds a record of the greatest size and one window
+	window int
+	mark   int // consumed bytes before it are in the sink
+	lo, hi int // buf[lo:hi] is read and not consumed
+	quote  finder
+	marks  *marks // of buf[:hi], for readers; may be nil
+	base   int64  // file offset of buf[0]
+	eof    bool
+	err    error // sticky
+	memo   memo
+	passed passed
+}
+
+// passed are rows that next goes over without giving each as a span: all that a
+// Splitter wants of most rows is to count them.
+type passed struct {
+	upTo  int64 // offset; rows that end before it may be passed over
+	rows  int64
+	lines int64 // line ends in them
+	mixed bool  // one ends otherwise than the layout says
 }
 
 func newSource(r io.Reader, l Layout, at Position, sink io.Writer) *source {
 	g, err := l.grammar()
-	s := &source{g: g, r: r, sink: sink, base: at.Offset, err: err}
+	s := &source{g: g, r: r, sink: sink, base: at.Offset, err: err, quote: finder{c: g.quote}}
 	s.setWindow(windowBytes)
 	return s
 }
@@ -84,12 +95,17 @@ func newSource(r io.Reader, l Layout, at Position, sink io.Writer) *source {
 func (s *source) setWindow(n int) {
 	s.window = n
 	s.buf = make([]byte, s.g.max+n)
+	if s.marks != nil {
+		s.marks.restart(s.buf)
+	}
 }
 
 // offset is the place in the file of the next record.
 func (s *source) offset() int64 { return s.base + int64(s.lo) }
 
-// next finds the record at the front without consuming it. io.EOF: none left.
+// next finds the record at the front without consuming it, perhaps behind rows
+// that it passed over (they are consumed, and counted in passed even when there is
+// an error). io.EOF: none left.
 // This is the one place where record ends are decided.
 func (s *source) next() (span, error) {
 	if s.lo == s.hi || s.err != nil {
@@ -110,7 +126,10 @@ func (s *source) next() (span, error) {
 		at, v = s.scan(at, limit, line, final)
 		switch {
 		case v == ended:
-			return s.whole(at.pos, at.multi), nil
+			if first := s.buf[s.lo]; !at.multi && first > '\r' && s.buf[at.pos-1] == s.g.end {
+				return span{n: at.pos - s.lo, lines: 1}, nil
+			}
+			return s.whole(at.pos), nil
 		case v == crossed && !s.memo.doomed:
 			at = cursor{pos: int(s.memo.upTo - s.base), quoted: s.memo.quoted, multi: true}
 			line = noLine
@@ -169,14 +188,10 @@ func (s *source) knownLine() int {
 }
 
 // whole describes a record that ended as it should.
-func (s *source) whole(end int, multi bool) span {
-	sp := span{n: end - s.lo}
-	if multi {
-		sp.lines = bytes.Count(s.buf[s.lo:end], []byte{s.g.end})
-	} else if s.buf[end-1] == s.g.end {
-		sp.lines = 1
-	}
-	if s.buf[s.lo] <= '\r' && len(s.g.content(s.buf[s.lo:end])) == 0 {
+func (s *source) whole(end int) span {
+	w := s.buf[s.lo:end]
+	sp := span{n: len(w), lines: int64(bytes.Count(w, []byte{s.g.end}))}
+	if len(s.g.content(w)) == 0 {
 		sp.kind = blank
 	}
 	return sp
@@ -217,7 +232,7 @@ func (s *source) fail(at cursor, why flaw, doomed bool) (span, error) {
 // line gives the bytes up to the first line end, quotes or not, at most
 // MaxRecordBytes of them.
 func (s *source) line(k kind, f flaw) (span, error) {
-	s.quoteAt = -1 // the scan that failed has been further
+	s.quote.at = -1 // the scan that failed has been further
 	for searched := 0; ; {
 		limit, final := s.reach()
 		nl := indexFrom(s.buf[:limit], s.lo+searched, s.g.end)
@@ -244,7 +259,7 @@ func (s *source) consume(sp span, at *Position) error {
 	if sp.lines == goesOn {
 		return s.finish(at)
 	}
-	at.Line += int64(sp.lines)
+	at.Line += sp.lines
 	return nil
 }
 
@@ -285,14 +300,17 @@ func (s *source) fill() error {
 		copy(s.buf, s.buf[s.lo:s.hi])
 		s.base += int64(s.lo)
 		s.hi -= s.lo
-		s.quoteAt -= s.lo
+		s.quote.moved(s.lo)
+		if s.marks != nil {
+			s.marks.moved(s.lo, s.buf[:s.hi])
+		}
 		s.lo, s.mark = 0, 0
 	}
 	into := s.buf[s.hi:min(s.hi+s.window, len(s.buf))]
 	for range maxEmptyReads {
 		n, err := s.r.Read(into)
-		if s.quoteAt == s.hi { // none so far
-			s.quoteAt = indexFrom(s.buf[:s.hi+n], s.hi, s.g.quote)
+		if s.marks != nil {
+			s.marks.add(s.buf, s.hi, s.hi+n)
 		}
 		s.hi += n
 		if errors.Is(err, io.EOF) {

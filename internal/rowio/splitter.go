@@ -37,7 +37,7 @@ func NewSplitter(r io.Reader, l Layout, at Position, sink io.Writer) *Splitter {
 func (s *Splitter) Next(target int64) (Chunk, error) {
 	c := Chunk{Start: s.pos}
 	for {
-		sp, err := s.next()
+		sp, err := s.next(&c, target)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				break
@@ -69,12 +69,21 @@ func (s *Splitter) Next(target int64) (Chunk, error) {
 	return c, nil
 }
 
-func (s *Splitter) next() (span, error) {
+// next is the next record to decide about. Rows that end before the chunk has
+// its target size belong to it and need no decision.
+func (s *Splitter) next(c *Chunk, target int64) (span, error) {
 	if s.peeked {
 		s.peeked = false
 		return s.ahead, nil
 	}
-	return s.src.next()
+	before := s.src.offset()
+	s.src.passed = passed{upTo: c.Start.Offset + target}
+	sp, err := s.src.next()
+	s.pos.Offset += s.src.offset() - before
+	s.pos.Line += s.src.passed.lines
+	c.Rows += s.src.passed.rows
+	c.MixedEnds = c.MixedEnds || s.src.passed.mixed
+	return sp, err
 }
 
 // endsOtherwise tells whether the n bytes at the front end in LF with a CR

@@ -43,8 +43,8 @@ type generator struct {
 }
 
 var (
-	givenNames = []string{"Siti", "Budi", "Dewi", "Agus", "Rina", "Joko", "Ayu", "Eko", "Wulan", "Hendra", "José", "Zoë"}
-	surnames   = []string{"Wijaya", "Santoso", "Pratama", "Lestari", "Saputra", "Halim", "Nugroho", "Siregar", "Müller"}
+	givenNames = []string{"Siti", "Budi", "Dewi", "Agus", "Rina", "Joko", "Ayu", "Eko", "Wulan", "Hendra", "José"}
+	surnames   = []string{"Wijaya", "Santoso", "Pratama", "Lestari", "Saputra", "Halim", "Nugroho", "Siregar", "Gunawan"}
 	streets    = []string{"Jalan Merdeka", "Jl. Sudirman", "Gang Melati", "Jalan Diponegoro", "Jl. Gatot Subroto", "Kebon Jeruk Raya"}
 	cities     = []string{"Jakarta Selatan", "Bandung", "Surabaya", "Yogyakarta", "Medan", "Makassar", "Denpasar"}
 	statuses   = []string{"paid", "packed", "shipped", "returned", "new"}
