@@ -87,31 +87,13 @@ func (im *Importer) writeRejected(ctx context.Context, j job.Job, chunks []int, 
 	if err := out.Header(); err != nil {
 		return err
 	}
-	for _, chunk := range chunks {
-		if err := im.eachRejected(ctx, j, chunk, out); err != nil {
-			return err
+	return im.eachKept(ctx, j, chunks, func(r quarantine.Row) (more bool, err error) {
+		if err := im.loadRaw(ctx, &r); err != nil {
+			return false, err
 		}
-	}
-	return nil
-}
-
-func (im *Importer) eachRejected(ctx context.Context, j job.Job, chunk int, out *rowio.RejectWriter) error {
-	for after := int64(0); ; {
-		rows, err := im.Quarantine.ChunkRows(ctx, j.Tenant, j.ID, chunk, after)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for _, r := range rows {
-			if err := im.loadRaw(ctx, &r); err != nil {
-				return err
-			}
-			err := out.Write(rowio.Reject{Row: r.RowNumber, Code: string(r.Code), Field: r.Field, Class: string(r.Class), Message: r.Message, Raw: r.Raw})
-			if err != nil {
-				return err
-			}
-			after = r.RowNumber
-		}
-	}
+		err = out.Write(rowio.Reject{Row: r.RowNumber, Code: string(r.Code), Field: r.Field, Class: string(r.Class), Message: r.Message, Raw: r.Raw})
+		return true, err
+	})
 }
 
 // loadRaw fetches bytes that did not fit the row's item; a record is bounded, so they fit memory.

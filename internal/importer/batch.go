@@ -137,6 +137,9 @@ func (b *batch) apply(write Write, rec rowio.Record) error {
 	if v := b.w.refusal(outcome); v != nil {
 		return b.reject(rec, *v)
 	}
+	if err := b.resolve(rec.Row); err != nil {
+		return err
+	}
 	b.count(outcome)
 	return nil
 }
@@ -158,10 +161,10 @@ func (b *batch) count(o Outcome) {
 
 // reject quarantines one row and counts it.
 func (b *batch) reject(rec rowio.Record, v dataset.Violation) error {
-	row := b.w.rejected(rec, v)
-	err := patiently(b.ctx, func() error { return b.w.im.quarantine(b.ctx, b.w.job, row, rec.RawBytes) })
-	if err != nil {
-		return fmt.Errorf("quarantine row %d: %w", row.RowNumber, err)
+	row, l := b.w.rejected(rec, v), b.w.listed(rec.Row)
+	err := patiently(b.ctx, func() error { return b.w.keep(b.ctx, row, rec.RawBytes, l) })
+	if err := moved(err, row.RowNumber); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

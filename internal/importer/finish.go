@@ -10,6 +10,7 @@ import (
 
 	"pintu/internal/fault"
 	"pintu/internal/job"
+	"pintu/internal/quarantine"
 )
 
 // finish ends a job whose chunks are all settled: chunks that lost a row to a smaller one run once more,
@@ -113,19 +114,11 @@ func (im *Importer) runAgain(ctx context.Context, j job.Job, again []Chunk) erro
 
 func (im *Importer) samples(ctx context.Context, j job.Job, chunks []int) ([]job.SampleError, error) {
 	var out []job.SampleError
-	for _, chunk := range chunks {
-		rows, err := im.Quarantine.ChunkRows(ctx, j.Tenant, j.ID, chunk, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			if len(out) == maxSamples {
-				return out, nil
-			}
-			out = append(out, job.SampleError{RowNumber: r.RowNumber, Line: r.Line, Field: r.Field, Code: r.Code, Class: string(r.Class), Message: r.Message})
-		}
-	}
-	return out, nil
+	err := im.eachKept(ctx, j, chunks, func(r quarantine.Row) (more bool, err error) {
+		out = append(out, job.SampleError{RowNumber: r.RowNumber, Line: r.Line, Field: r.Field, Code: r.Code, Class: string(r.Class), Message: r.Message})
+		return len(out) < maxSamples, nil
+	})
+	return out, err
 }
 
 // verdict is what the exact counters say. A cancel that was answered goes before everything else; the

@@ -49,6 +49,8 @@ type Store interface {
 
 	StartRunning(ctx context.Context, j job.Job, now time.Time) error
 	PinPlan(ctx context.Context, j job.Job) error
+	// PinRows is PinPlan of a retry of rows, with the list of them as its input.
+	PinRows(ctx context.Context, j job.Job) error
 	// AddChunk writes chunk k and moves the plan behind it, while k chunks are planned and the plan is open.
 	AddChunk(ctx context.Context, c Chunk, plan job.Plan) error
 	ClosePlan(ctx context.Context, j job.Job, complete bool, sha256 string) error
@@ -109,6 +111,7 @@ type Config struct {
 	Store       Store
 	Records     Records
 	Quarantine  Quarantine
+	Rows        RowRetries
 	Blob        Blob
 	Definitions Definitions
 	Access      Access

@@ -45,7 +45,7 @@ func (im *Importer) movedOn(ctx context.Context, j job.Job, moved error) error {
 func (im *Importer) advance(ctx context.Context, j job.Job) error {
 	var err error
 	if j.Status == job.Queued {
-		allowed, err := im.Access.Holds(ctx, j.Tenant, j.Client, access.JobsSubmit)
+		allowed, err := im.Access.Holds(ctx, j.Tenant, j.Client, scopeOf(j))
 		if err != nil {
 			return err
 		}
@@ -70,6 +70,14 @@ func (im *Importer) advance(ctx context.Context, j job.Job) error {
 		return nil // whoever settles the last chunk sends the next hint
 	}
 	return im.finish(ctx, j)
+}
+
+// scopeOf is what a client must hold for a job to begin.
+func scopeOf(j job.Job) access.Scope {
+	if j.RowsOf != "" {
+		return access.RowsWrite
+	}
+	return access.JobsSubmit
 }
 
 // forbid cancels a job whose client was revoked, or lost the scope, before it started.
@@ -115,7 +123,11 @@ func (im *Importer) stop(ctx context.Context, j job.Job) (job.Job, error) {
 // end of the input.
 func (im *Importer) plan(ctx context.Context, j job.Job) (job.Job, error) {
 	if !j.Plan.Pinned {
-		pinned, err := im.pin(ctx, j)
+		pin := im.pin
+		if j.RowsOf != "" {
+			pin = im.pinRows
+		}
+		pinned, err := pin(ctx, j)
 		if p := asProblem(err); p != nil {
 			return im.refuse(ctx, j, *p)
 		}
@@ -238,7 +250,7 @@ func (im *Importer) addChunks(ctx context.Context, j *job.Job) error {
 			return err
 		}
 	}
-	err = im.split(ctx, j, rowio.NewSplitter(body, j.Plan.Layout, j.Plan.At, sum), sum)
+	err = im.split(ctx, j, rowio.NewSplitter(body, boundaries(*j), j.Plan.At, sum), sum)
 	if cerr := body.Close(); err == nil {
 		err = cerr
 	}

@@ -54,7 +54,8 @@ type worker struct {
 	chunk    Chunk
 	settled  bool // the chunk may stop at its checkpoint
 	body     io.ReadCloser
-	reader   *rowio.Reader
+	reader   records
+	hand     *inHand // rows of a retry; nil for a file
 	fields   []string
 	keyField string // name of the primary key, for messages
 	row      dataset.Row
@@ -75,8 +76,9 @@ func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled b
 	if err != nil {
 		return nil, err
 	}
+	reader, hand := im.newRecords(ctx, j, body, c.At)
 	return &worker{im: im, job: j, chunk: c, settled: settled, body: body, laid: l, fields: def.FieldNames(), keyField: strings.Join(def.PrimaryKey(), ","),
-		reader: rowio.NewReader(body, j.Plan.Layout, c.At)}, nil
+		reader: reader, hand: hand}, nil
 }
 
 func (im *Importer) schema(ctx context.Context, j job.Job) (*dataset.Definition, *dataset.Schema, error) {

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"pintu/internal/access"
 	"pintu/internal/id"
@@ -78,8 +79,12 @@ func (s *Service) rowsDraft(ctx context.Context, caller access.Caller, requestID
 	spec := of.Spec
 	spec.Atomicity, spec.MaxRejected, spec.MaxRejectedPercent = "per_row", quarantine.MaxRetryRows, nil
 	spec.DeduplicationKey, spec.ForceReprocess = "", false
+	var work []int64
+	if of.Since != 0 { // of a reprocessing: what others changed since is left alone still
+		work = append(slices.Clone(of.Work), of.Epoch)
+	}
 	return Job{
-		Tenant: caller.Tenant, ID: id.NewJob(now), Kind: Import, Status: Queued, Client: caller.Client, RequestID: requestID,
+		Since: of.Since, Work: work, Tenant: caller.Tenant, ID: id.NewJob(now), Kind: Import, Status: Queued, Client: caller.Client, RequestID: requestID,
 		Attempt: asked.Attempt + 1, RowsOf: of.ID, Rows: &sel, CreatedAt: now, UploadedAt: now, DueAt: now.Add(LookAgain),
 		Spec: spec, Slot: NoSlot, TimeLimit: caller.Limits.JobTime,
 	}, nil
