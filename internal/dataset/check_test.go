@@ -150,7 +150,7 @@ func TestKey(t *testing.T) {
 		if string(row.Key) != c.want {
 			t.Errorf("%s: key = %q, want %q", c.name, row.Key, c.want)
 		}
-		if key, ok := s.Key(string(row.Key)); !ok || key != c.want {
+		if key, ok := mustParse(t, c.body).Key(string(row.Key)); !ok || key != c.want {
 			t.Errorf("%s: Key(%q) = %q, %v", c.name, row.Key, key, ok)
 		}
 	}
@@ -164,11 +164,11 @@ func TestKey(t *testing.T) {
 }
 
 func TestKeyOfRequest(t *testing.T) {
-	one := mustCompile(t, ordersBody)
-	two := mustCompile(t, `{"schema":{"fields":[{"name":"a"},{"name":"b"}],"primaryKey":["a","b"]}}`)
+	one := mustParse(t, ordersBody)
+	two := mustParse(t, `{"schema":{"fields":[{"name":"a"},{"name":"b"}],"primaryKey":["a","b"]}}`)
 	cases := []struct {
 		name string
-		s    *Schema
+		d    *Definition
 		text string
 		want string
 		ok   bool
@@ -183,7 +183,7 @@ func TestKeyOfRequest(t *testing.T) {
 		{"numbers", two, `[1,2]`, "", false},
 	}
 	for _, c := range cases {
-		key, ok := c.s.Key(c.text)
+		key, ok := c.d.Key(c.text)
 		if ok != c.ok || ok && key != c.want {
 			t.Errorf("%s: Key(%q) = %q, %v; want %q, %v", c.name, c.text, key, ok, c.want, c.ok)
 		}

@@ -6,7 +6,10 @@
 package dataset
 
 import (
+	"encoding/json"
 	"slices"
+
+	"golang.org/x/text/unicode/norm"
 
 	"pintu/internal/fault"
 	"pintu/internal/rowio"
@@ -60,6 +63,29 @@ func (d *Definition) ColumnNames() []string {
 
 // PrimaryKey returns the names of the key fields in the order in which they make up the key.
 func (d *Definition) PrimaryKey() []string { return slices.Clone(d.primaryKey) }
+
+// Key brings the key text of a request into the form that records are stored under: NFC, and for a
+// key of several fields a JSON array of strings without white space and needless escapes. ok is false
+// for what cannot be the key of any record.
+func (d *Definition) Key(text string) (key string, ok bool) {
+	if len(d.primaryKey) == 1 {
+		key = norm.NFC.String(text)
+		return key, key != "" && len(key) <= MaxKeyBytes
+	}
+	var parts []string
+	if err := json.Unmarshal([]byte(text), &parts); err != nil || len(parts) != len(d.primaryKey) {
+		return "", false
+	}
+	buf := []byte{'['}
+	for i, part := range parts {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendJSONString(buf, norm.NFC.String(part))
+	}
+	buf = append(buf, ']')
+	return string(buf), len(buf) <= MaxKeyBytes
+}
 
 // CheckSuccessor refuses a definition that cannot follow the previous version: records are addressed
 // by the texts of their primary key, so neither its fields nor their types can change. The error is a

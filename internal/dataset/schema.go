@@ -3,11 +3,8 @@ package dataset
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"slices"
-
-	"golang.org/x/text/unicode/norm"
 
 	"pintu/internal/fault"
 )
@@ -76,29 +73,6 @@ func (s *Schema) AppendCell(dst []byte, field int, v Value) []byte {
 		dst = append(dst, c.missing[0]...)
 	}
 	return dst
-}
-
-// Key brings the key text of a request into the form that records are stored under: NFC, and for a
-// key of several fields a JSON array of strings without white space. ok is false for what cannot be
-// the key of any record.
-func (s *Schema) Key(text string) (key string, ok bool) {
-	if len(s.keys) == 1 {
-		key = norm.NFC.String(text)
-		return key, key != "" && len(key) <= MaxKeyBytes
-	}
-	var parts []string
-	if err := json.Unmarshal([]byte(text), &parts); err != nil || len(parts) != len(s.keys) {
-		return "", false
-	}
-	buf := []byte{'['}
-	for i, part := range parts {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf = appendJSONString(buf, norm.NFC.String(part))
-	}
-	buf = append(buf, ']')
-	return string(buf), len(buf) <= MaxKeyBytes
 }
 
 // describe names a field of the schema at the head of a message.

@@ -1,11 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
-
-	"golang.org/x/text/unicode/norm"
 
 	"pintu/internal/dataset"
 	"pintu/internal/fault"
@@ -46,23 +42,17 @@ func (a *api) getRecord(c *call) (reply, error) {
 }
 
 func (a *api) showRecord(c *call, d dataset.Version, key string) (reply, error) {
-	rec, found, err := a.Records.GetRecord(c.ctx(), c.caller.Tenant, d.Name, keyText(d.Definition, key))
+	none := fault.New(fault.RecordNotFound, "there is no record with this key; a key of several fields is a JSON array of texts")
+	stored, ok := d.Definition.Key(key)
+	if !ok {
+		return reply{}, none
+	}
+	rec, found, err := a.Records.GetRecord(c.ctx(), c.caller.Tenant, d.Name, stored)
 	if err != nil {
 		return reply{}, err
 	}
 	if !found {
-		return reply{}, fault.New(fault.RecordNotFound, "there is no record with this key; a key of several fields is a JSON array")
+		return reply{}, none
 	}
 	return answer(http.StatusOK, rec)
-}
-
-// keyText brings a key into the form in which it is stored: NFC, and a JSON array without white space when
-// the dataset's key has several fields.
-func keyText(def *dataset.Definition, key string) string {
-	key = norm.NFC.String(key)
-	var compact bytes.Buffer
-	if len(def.PrimaryKey()) > 1 && json.Compact(&compact, []byte(key)) == nil {
-		return compact.String()
-	}
-	return key
 }
