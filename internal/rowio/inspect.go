@@ -20,8 +20,8 @@ const (
 
 var bom = []byte("\xEF\xBB\xBF")
 
-// Inspect looks at the head of a CSV file (at most 1.25 MiB of r, which starts at
-// the file's first byte) and pins how it is to be read. A file that cannot be
+// Inspect looks at the head of a CSV file (little more than 1 MiB of r, which starts
+// at the file's first byte) and pins how it is to be read. A file that cannot be
 // read at all is refused with a *Problem; other errors are those of r. Names are
 // compared with no schema: see Layout.LooksLike for a header that is one column.
 func Inspect(r io.Reader, d Dialect) (Layout, []Warning, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -37,8 +38,8 @@ func TestInspectRefusesFiles(t *testing.T) {
 		{"legacy header", "id,caf\xE9 x\n1,2\n", CodeInvalidEncoding, "windows-1252"},
 		{"header never closed", "id,\"name\n1,2\n", CodeMalformedCSV, "unterminated"},
 		{"text behind a quoted name", "\"id\"x,name\n1,2\n", CodeMalformedCSV, "text after"},
-		{"no record end in sight", strings.Repeat("x", headBytes+10), CodeMalformedCSV, "first 1310720 bytes"},
-		{"blank lines without end", strings.Repeat("\n", headBytes+10), CodeMalformedCSV, "first 1310720 bytes"},
+		{"no record end in sight", strings.Repeat("x", headBytes+10), CodeMalformedCSV, fmt.Sprintf("first %d bytes", headBytes)},
+		{"blank lines without end", strings.Repeat("\n", headBytes+10), CodeMalformedCSV, fmt.Sprintf("first %d bytes", headBytes)},
 		{"no names", ",,\n1,2,3\n", CodeHeaderInvalid, "no names"},
 		{"blank names", " ,\u00A0,\"\"\n1,2,3\n", CodeHeaderInvalid, "no names"},
 		{"header too long to keep", wide, CodeHeaderInvalid, "longer than 65536"},

@@ -33,7 +33,7 @@ const noLine = math.MaxInt
 func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) {
 	w, g := s.buf[:limit], &s.g
 	quote, delim := g.quote, g.delim
-	passTo := s.passTo(limit)
+	passTo := s.passTo(limit, line)
 	nl := -1 // next line end at or behind pos, as far as known
 	for {
 		if !at.quoted {
@@ -91,10 +91,10 @@ func (s *source) scan(at cursor, limit, line int, final bool) (cursor, verdict) 
 }
 
 // passTo is the index before which rows may end that are passed over, or 0. Only
-// rows that are told by their first byte not to be blank are; a limit that is not
-// the end of the bytes held would be wrong for the rows behind.
-func (s *source) passTo(limit int) int {
-	if limit < s.hi || s.passed.upTo <= s.base || s.buf[s.lo] <= '\r' {
+// rows that are told by their first byte not to be blank are; line, and a limit
+// that is not the end of the bytes held, would be wrong for the rows behind.
+func (s *source) passTo(limit, line int) int {
+	if limit < s.hi || line != noLine || s.passed.upTo <= s.base || s.buf[s.lo] <= '\r' {
 		return 0
 	}
 	return min(int(s.passed.upTo-s.base), limit)
