@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"pintu/internal/fault"
 	"pintu/internal/id"
 	"pintu/internal/idempotency"
+	"pintu/internal/logline"
 )
 
 // call is one request under way: what the checks have found out about it so far.
@@ -185,15 +185,8 @@ func checkKey(c *call, _ http.ResponseWriter, r route) error {
 	return nil
 }
 
-// panicked makes an error of a panic. Its value may hold a row or a token, so only errors of the Go runtime
-// are quoted.
-func panicked(v any) error {
-	what := fmt.Sprintf("%T", v)
-	if e, ok := v.(runtime.Error); ok {
-		what = e.Error()
-	}
-	return fmt.Errorf("panic: %s\n%s", what, debug.Stack())
-}
+// panicked makes an error of a panic, with where it happened.
+func panicked(v any) error { return fmt.Errorf("%s\n%s", logline.Panic(v), debug.Stack()) }
 
 // reply is an answer about to be written. body nil means none.
 type reply struct {

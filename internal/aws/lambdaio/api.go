@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +67,7 @@ func serve(ctx context.Context, h http.Handler, e events.APIGatewayProxyRequest,
 func caught(ctx context.Context, err *error) {
 	if p := recover(); p != nil {
 		logline.Add(ctx, slog.String("stack", string(debug.Stack())))
-		*err = fmt.Errorf("panic: %v", p)
+		*err = errors.New(logline.Panic(p))
 	}
 }
 
