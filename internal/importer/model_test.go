@@ -27,6 +27,9 @@ import (
 //   - A row is one conditional write. It never replaces what a later import wrote. Of two rows of one file
 //     with the same key the smaller one stays; it may displace the larger one, after it marked the larger
 //     one's chunk to run once more when everything is done.
+//   - What a rule for conflicts says of a row is judged by the record as it was before the import, or before
+//     the first attempt of the same work. The write holds for the record that was judged only, and a row that
+//     was once refused for a conflict stays refused.
 //   - Whoever works on a chunk claimed it, and writes checkpoints only while nobody else did. A chunk that
 //     was ever started stops only after one more whole batch: a dead or frozen worker may have applied rows
 //     of that batch that nobody counted.
@@ -60,6 +63,10 @@ const (
 	overwriteLater  mutant = "a row replaces what a later import wrote"
 	noFence         mutant = "a row ignores that a later import has the slot"
 	sameEpoch       mutant = "imports get the same epoch"
+	tryBlind        mutant = "a row's first try asks for no rule"
+	judgeBlind      mutant = "a row is written to another record than the one that was judged"
+	noBeside        mutant = "a version that another import made meanwhile is as good as an old one"
+	noWork          mutant = "what an earlier attempt wrote is a conflict"
 	closeBlind      mutant = "closing the plan sets the number of chunks that was seen, whatever was added since"
 	addToClosed     mutant = "a chunk is added to a closed plan"
 	countApart      mutant = "a chunk is counted in a write of its own"
@@ -68,7 +75,7 @@ const (
 )
 
 var mutants = []mutant{markAfter, noMark, noSecondRun, keepCounters, takeBlind, keepLarger, replayDuplicate, claimInPlace, checkpointBlind,
-	noBatch, shortBatch, stopStarted, overwriteLater, noFence, sameEpoch, closeBlind, addToClosed, countApart, endOverCancel, endAgain}
+	noBatch, shortBatch, stopStarted, overwriteLater, noFence, sameEpoch, tryBlind, judgeBlind, noBeside, noWork, closeBlind, addToClosed, countApart, endOverCancel, endAgain}
 
 func TestModel(t *testing.T) {
 	if *oneSeed != 0 {
@@ -94,7 +101,7 @@ func TestModel(t *testing.T) {
 
 // TestModelMutants breaks one rule at a time.
 func TestModelMutants(t *testing.T) {
-	const within = 2_000
+	const within = 8_000
 	for _, m := range mutants {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
@@ -159,18 +166,31 @@ func newSim(seed uint64, m mutant) *sim {
 		if rng.IntN(10) < 3 {
 			h := s.hash()
 			s.before[string(k)] = h
-			s.records[string(k)] = &simRecord{hash: h[:], version: 1}
+			s.records[string(k)] = &simRecord{hash: h[:], version: 1, writer: beforeAll, changed: beforeAll, found: map[int64]int64{}}
 		}
 	}
-	for i := range []int{1, 1, 1, 2, 2, 3}[rng.IntN(6)] {
-		j := &simJob{id: i, chunkRows: 1 + rng.IntN(7), batch: 1 + rng.IntN(5), rejected: map[int]fault.Code{},
-			head: simHead{status: job.Uploading, slot: job.NoSlot}}
-		for range rng.IntN(15) {
-			j.rows = append(j.rows, simRow{key: string(keys[rng.IntN(len(keys))]), hash: s.hash(), valid: rng.IntN(8) > 0})
-		}
-		s.jobs = append(s.jobs, j)
+	s.line.lastEpoch = beforeAll
+	for i := range []int{1, 1, 2, 2, 3, 3}[rng.IntN(6)] {
+		s.jobs = append(s.jobs, s.draw(i, keys))
 	}
 	return s
+}
+
+// draw makes the i-th job: an import of a file of its own, or a retry of the one before.
+func (s *sim) draw(i int, keys string) *simJob {
+	rng := s.rng
+	j := &simJob{id: i, chunkRows: 1 + rng.IntN(7), batch: 1 + rng.IntN(5), rejected: map[int]fault.Code{},
+		head: simHead{status: job.Uploading, slot: job.NoSlot}}
+	if i > 0 && rng.IntN(3) == 0 {
+		j.retryOf = s.jobs[i-1]
+		j.rows, j.rules = j.retryOf.rows, j.retryOf.rules
+		return j
+	}
+	j.rules = Rules{OnConflict: []OnConflict{Update, Update, Skip, Reject, IfUnchanged}[rng.IntN(5)], LastWins: rng.IntN(3) == 0}
+	for range rng.IntN(15) {
+		j.rows = append(j.rows, simRow{key: string(keys[rng.IntN(len(keys))]), hash: s.hash(), valid: rng.IntN(8) > 0, expect: []int64{0, 1, 1, 1, 2}[rng.IntN(5)]})
+	}
+	return j
 }
 
 func (s *sim) hash() Hash { return Hash{byte('x' + s.rng.IntN(3))} }
@@ -333,35 +353,31 @@ func (s *sim) ended(j *simJob, counts simCounts) {
 
 // checkRows compares a job with a sequential import of the rows that it says it settled.
 func (s *sim) checkRows(j *simJob, f *simFinal) {
-	first := map[string]int{}
+	byKey := map[string][]int{}
 	rejected := map[int]fault.Code{}
 	want := simCounts{}
 	for _, c := range f.chunks {
 		for row := c.start; row < c.at; row++ {
-			r := j.rows[row]
-			_, taken := first[r.key]
-			switch {
-			case !r.valid:
-				rejected[row] = fault.TypeMismatch
-				want[simBad]++
-			case taken:
-				rejected[row] = fault.DuplicateKey
-				want[Duplicate]++
-			default:
-				first[r.key] = row
+			if r := j.rows[row]; r.valid {
+				byKey[r.key] = append(byKey[r.key], row)
+				continue
+			}
+			rejected[row] = fault.TypeMismatch
+			want[simBad]++
+		}
+	}
+	for key, rows := range byKey {
+		for row, outcome := range s.checkKey(j, key, rows, f.entries[key]) {
+			want[outcome]++
+			if code := refusalOf(j.rules, outcome); code != "" {
+				rejected[row] = code
 			}
 		}
 	}
-	for key, row := range first {
-		e := f.entries[key]
-		if e == nil || e.Row != int64(row) || !bytes.Equal(e.Written, j.rows[row].hash[:]) {
-			s.complain("job %d: key %s belongs to row %d, its entry is %+v", j.id, key, row, e)
-			continue
+	for key := range f.entries {
+		if len(byKey[key]) == 0 {
+			s.complain("job %d: record %s carries an entry, and no row of it was settled", j.id, key)
 		}
-		want[classify(e.Before, e.Written)]++
-	}
-	if len(f.entries) != len(first) {
-		s.complain("job %d: %d records carry its entry, %d rows were applied", j.id, len(f.entries), len(first))
 	}
 	if !maps.Equal(rejected, f.rejected) {
 		s.complain("job %d: rejected %v, want %v", j.id, f.rejected, rejected)
@@ -369,25 +385,80 @@ func (s *sim) checkRows(j *simJob, f *simFinal) {
 	if f.counts != want {
 		s.complain("job %d: counted %v, want %v", j.id, f.counts, want)
 	}
-	if len(s.jobs) == 1 {
-		s.checkAlone(f)
+}
+
+// checkKey gives the outcomes that the rows of one key must have, by the record as the entry says it was
+// before, and checks that this is what it was.
+func (s *sim) checkKey(j *simJob, key string, rows []int, e *Entry) map[int]Outcome {
+	out := map[int]Outcome{}
+	stays := -1
+	for _, row := range rows {
+		switch {
+		case e == nil || j.rules.OnConflict == IfUnchanged && j.rows[row].expect != e.VersionBefore:
+			out[row] = j.rules.conflict()
+		case stays < 0 || j.rules.LastWins:
+			stays = row
+			fallthrough
+		default:
+			out[row] = Duplicate
+		}
+	}
+	if e == nil {
+		s.checkConflict(j, key, rows)
+		return out
+	}
+	if stays < 0 || e.Row != int64(stays) || !bytes.Equal(e.Written, j.rows[stays].hash[:]) {
+		s.complain("job %d: key %s belongs to row %d, its entry is %+v", j.id, key, stays, e)
+		return out
+	}
+	out[stays] = e.outcome()
+	writer := s.records[key].found[j.head.epoch]
+	if keeps := j.rules.OnConflict == Skip || j.rules.OnConflict == Reject; keeps && writer != 0 && !slices.Contains(j.rules.Work, writer) {
+		s.complain("job %d: key %s was written by %d and taken all the same", j.id, key, writer)
+	}
+	s.checkAlone(j, key, e)
+	return out
+}
+
+// checkConflict checks that there is a record which the rules keep these rows from.
+func (s *sim) checkConflict(j *simJob, key string, rows []int) {
+	old, existed := s.records[key], s.record(key).hash != nil
+	if j.rules.Outright() || (j.rules.OnConflict == Skip || j.rules.OnConflict == Reject) && !existed {
+		s.complain("job %d: key %s has no entry, and no record is in the way: %+v", j.id, key, old)
+	}
+	if !s.alone(j) {
+		return
+	}
+	_, before := s.before[key]
+	for _, row := range rows {
+		expect := map[bool]int64{true: 1}[before]
+		if j.rules.OnConflict == IfUnchanged && j.rows[row].expect == expect || j.rules.OnConflict != IfUnchanged && !before {
+			s.complain("job %d: row %d of key %s was refused, there was nothing in the way", j.id, row, key)
+		}
 	}
 }
 
-// checkAlone compares the outcomes of an only import with the records from before it.
-func (s *sim) checkAlone(f *simFinal) {
-	for key, e := range f.entries {
-		old, existed := s.before[key]
-		version := int64(1)
-		if existed != (e.Before != nil) || existed && !bytes.Equal(e.Before, old[:]) {
-			s.complain("key %s: entry says %v was there before", key, e.Before)
-		}
-		if existed && !bytes.Equal(old[:], e.Written) {
-			version = 2
-		}
-		if got := s.records[key].version; got != version {
-			s.complain("key %s has version %d, want %d", key, got, version)
-		}
+// alone tells that all jobs are attempts of one work.
+func (s *sim) alone(j *simJob) bool {
+	return !slices.ContainsFunc(s.jobs[1:], func(o *simJob) bool { return o.retryOf == nil }) && j.final != nil
+}
+
+// checkAlone compares an entry with the records from before all imports. Only the first attempt finds them.
+func (s *sim) checkAlone(j *simJob, key string, e *Entry) {
+	if !s.alone(j) {
+		return
+	}
+	old, existed := s.before[key]
+	first := len(j.rules.Work) == 0
+	if first && (existed != (e.Before != nil) || existed && !bytes.Equal(e.Before, old[:])) || e.VersionBefore != map[bool]int64{true: 1}[existed] && j.rules.OnConflict == IfUnchanged {
+		s.complain("job %d: the entry of key %s says %v at version %d was there before", j.id, key, e.Before, e.VersionBefore)
+	}
+	version := e.VersionBefore
+	if !bytes.Equal(e.Before, e.Written) {
+		version++
+	}
+	if got := s.records[key].version; first && got != version {
+		s.complain("job %d: key %s has version %d, want %d", j.id, key, got, version)
 	}
 }
 
@@ -416,8 +487,11 @@ func (s *sim) check() {
 		}
 	}
 	for key, r := range s.records {
-		want := s.before[key]
+		want, there := s.before[key]
 		e := latest[key]
+		if e == nil && !there && r.hash == nil {
+			continue // looked at only
+		}
 		if e != nil {
 			want = Hash(e.Written)
 		}

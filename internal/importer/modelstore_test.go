@@ -15,10 +15,10 @@ import (
 // once and for one that waits.
 const simSlots = 2
 
-// simCounts are rows by outcome: Created, Updated, Unchanged, Duplicate, and rows that are not valid.
-type simCounts [5]int
+// simCounts are rows by outcome, those that are not valid last.
+type simCounts [7]int
 
-const simBad = Outcome(4)
+const simBad = Outcome(6)
 
 func (c *simCounts) add(o simCounts) {
 	for i, n := range o {
@@ -34,10 +34,11 @@ func (c simCounts) settled() (n int) {
 }
 
 type simRecord struct {
-	hash    []byte
-	version int64
-	writer  int64
-	entries [simSlots]*Entry // never changed in place
+	hash            []byte
+	version         int64
+	writer, changed int64
+	entries         [simSlots]*Entry // never changed in place
+	found           map[int64]int64  // by epoch: who had written the record when that import took it; not stored
 }
 
 // simHead is the item of a job; workers read copies of it.
@@ -59,20 +60,26 @@ type simChunk struct {
 }
 
 type simRow struct {
-	key   string
-	hash  Hash
-	valid bool
+	key    string
+	hash   Hash
+	valid  bool
+	expect int64 // version that the row was made from
 }
 
 type simJob struct {
 	id               int
 	rows             []simRow
+	rules            Rules
+	retryOf          *simJob
 	chunkRows, batch int
 	head             simHead
 	chunks           []*simChunk
 	rejected         map[int]fault.Code
 	final            *simFinal // as the terminal write left things
 }
+
+// beforeAll is the epoch of the records that were there before every import of the model.
+const beforeAll = 1
 
 // simLine is the item of a dataset's slots.
 type simLine struct {
@@ -92,7 +99,7 @@ type simStore struct {
 func (s *simStore) record(key string) *simRecord {
 	r := s.records[key]
 	if r == nil {
-		r = &simRecord{}
+		r = &simRecord{found: map[int64]int64{}}
 		s.records[key] = r
 	}
 	return r
@@ -102,23 +109,33 @@ func (s *simStore) record(key string) *simRecord {
 func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, existed bool) {
 	r := s.record(w.Key)
 	own := r.entries[w.Slot]
-	free := own == nil || own.Epoch < w.Epoch || s.mutant == noFence
-	later := r.writer > w.Epoch && s.mutant != overwriteLater
 	hash := bytes.Clone(w.Hash[:])
-	same := bytes.Equal(r.hash, hash)
 	e := Entry{Epoch: w.Epoch, Row: w.Row, Chunk: w.Chunk, Written: hash, Before: r.hash, VersionBefore: r.version}
+	free := own == nil || own.Epoch < w.Epoch || s.mutant == noFence
+	may := free && (r.writer <= w.Epoch || s.mutant == overwriteLater)
+	if asSeen := seen.Hash != nil && !w.Rules.Outright(); asSeen && (a == Apply || a == Confirm) {
+		may = may && (r.writer == seen.Writer && bytes.Equal(r.hash, seen.Hash) && r.version == seen.Version || s.mutant == judgeBlind)
+		e.VersionBefore = w.VersionBefore(seen)
+	} else if a == Apply {
+		may = may && !bytes.Equal(r.hash, hash) && (r.allows(w) || s.mutant == tryBlind)
+	} else if a == Confirm {
+		may = may && bytes.Equal(r.hash, hash)
+	}
 	switch {
-	case a == Apply && free && !later && !same:
+	case a == Apply && may:
 		existed = r.hash != nil
-		r.hash, r.version, r.writer = hash, r.version+1, w.Epoch
-	case a == Confirm && free && !later && same:
+		r.took(w)
+		r.hash, r.version, r.writer, r.changed = hash, r.version+1, w.Epoch, w.Epoch
+	case a == Confirm && may:
+		r.took(w)
 		r.writer = w.Epoch
 	case a == Precede && free && r.writer == seen.Writer:
-		e.Before, e.VersionBefore = seen.Last.Before, seen.Last.VersionBefore
+		r.took(w)
+		e.Before, e.VersionBefore = seen.Last.Before, seen.VersionBeforeLast()
 	case a == Displace && own != nil && own.Epoch == w.Epoch && r.writer == seen.Writer && (own.Row == seen.Own.Row || s.mutant == takeBlind):
 		e.Before, e.VersionBefore = own.Before, own.VersionBefore
 		if r.writer == w.Epoch {
-			r.hash, r.version = hash, own.VersionBefore
+			r.hash, r.version, r.changed = hash, seen.VersionBeforeLast(), w.Epoch
 			if !bytes.Equal(own.Before, hash) {
 				r.version++
 			}
@@ -130,8 +147,32 @@ func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, e
 	return nil, existed
 }
 
+// allows is the condition that the rules put on a first try, which has not seen the record.
+func (r *simRecord) allows(w Write) bool {
+	switch rules := w.Rules; {
+	case rules.Outright():
+		return true
+	case rules.OnConflict == IfUnchanged && w.Expect > 0:
+		stable := w.Epoch
+		if len(rules.Work) > 0 {
+			stable = rules.Work[0]
+		}
+		return r.hash != nil && r.version == w.Expect && r.changed < stable && !slices.Contains(rules.Beside, r.changed)
+	case rules.OnConflict == Update:
+		return r.changed <= rules.Since
+	}
+	return r.hash == nil
+}
+
+// took remembers whose record it was that an import took first.
+func (r *simRecord) took(w Write) {
+	if _, again := r.found[w.Epoch]; !again {
+		r.found[w.Epoch] = r.writer
+	}
+}
+
 func (r *simRecord) register(slot int) *Register {
-	seen := &Register{Hash: r.hash, Version: r.version, Writer: r.writer, Own: r.entries[slot]}
+	seen := &Register{Hash: r.hash, Version: r.version, Writer: r.writer, Changed: r.changed, Own: r.entries[slot]}
 	for _, e := range r.entries {
 		if e != nil && r.writer != 0 && e.Epoch == r.writer {
 			seen.Last = e
@@ -232,11 +273,29 @@ func (s *simStore) runAgain(j *simJob, c *simChunk, seen simChunk) bool {
 
 // assign gives a slot and the next epoch.
 func (s *simStore) assign(j *simJob, slot int) {
-	if s.mutant != sameEpoch || s.line.lastEpoch == 0 {
+	if s.mutant != sameEpoch || s.line.lastEpoch == beforeAll {
 		s.line.lastEpoch++
+	}
+	j.rules.Beside = nil
+	for _, other := range s.line.holders {
+		if other != nil && s.mutant != noBeside {
+			j.rules.Beside = append(j.rules.Beside, other.head.epoch)
+		}
 	}
 	s.line.holders[slot] = j
 	j.head.slot, j.head.epoch = slot, s.line.lastEpoch
+}
+
+// work gives the epochs of the attempts before a retry.
+func (s *simStore) work(j *simJob) (epochs []int64) {
+	if j.retryOf == nil || s.mutant == noWork {
+		return nil
+	}
+	epochs = s.work(j.retryOf)
+	if e := j.retryOf.head.epoch; e > 0 {
+		epochs = append(epochs, e)
+	}
+	return epochs
 }
 
 func (l *simLine) free() int { return slices.Index(l.holders[:], nil) }

@@ -89,6 +89,12 @@ func (w *simWorker) handle(h simHint) bool {
 }
 
 func (w *simWorker) submit(j *simJob) bool {
+	for first := j.retryOf; first != nil; first = first.retryOf { // a retry is made when it is over
+		if !w.head(first).status.Terminal() {
+			return false
+		}
+	}
+	j.rules.Work = w.s.work(j)
 	for {
 		var revision int64
 		w.call(func() { revision = w.s.line.revision })
@@ -385,7 +391,7 @@ func (w *simWorker) settle(j *simJob, h simHead, k, row int) (outcome Outcome, o
 		w.call(func() { w.s.reject(j, row, fault.TypeMismatch) })
 		return simBad, true
 	}
-	write := Write{Key: r.key, Slot: h.slot, Epoch: h.epoch, Row: int64(row), Chunk: k, Hash: r.hash}
+	write := Write{Key: r.key, Slot: h.slot, Epoch: h.epoch, Row: int64(row), Chunk: k, Hash: r.hash, Rules: &j.rules, Expect: r.expect}
 	action, outcome, seen := Apply, Created, Register{}
 	for {
 		if action == Displace && w.s.mutant != markAfter && w.s.mutant != noMark {
@@ -406,8 +412,8 @@ func (w *simWorker) settle(j *simJob, h simHead, k, row int) (outcome Outcome, o
 		seen = *refused
 		switch action, outcome = w.s.decide(write, seen); action {
 		case Settled:
-			if outcome == Duplicate {
-				w.call(func() { w.s.reject(j, row, fault.DuplicateKey) })
+			if code := refusalOf(j.rules, outcome); code != "" {
+				w.call(func() { w.s.reject(j, row, code) })
 			}
 			return outcome, true
 		case Fenced:
@@ -416,4 +422,15 @@ func (w *simWorker) settle(j *simJob, h simHead, k, row int) (outcome Outcome, o
 			outcome = Created
 		}
 	}
+}
+
+// refusalOf is the code that a row with this outcome is quarantined for, if any.
+func refusalOf(rules Rules, o Outcome) fault.Code {
+	switch {
+	case o == Conflict:
+		return fault.KeyConflict
+	case o == Duplicate && !rules.LastWins:
+		return fault.DuplicateKey
+	}
+	return ""
 }

@@ -86,7 +86,7 @@ type process struct {
 
 func newSchedule(w *world, rng *rand.Rand) *schedule {
 	pick := func(from ...float64) float64 { return from[rng.IntN(len(from))] }
-	s := &schedule{w: w, rng: rng, maxTries: 3 + rng.IntN(8), wire: map[fate]http.Handler{passes: w.server},
+	s := &schedule{w: w, rng: rng, maxTries: []int{2, 3, 5, 10}[rng.IntN(4)], wire: map[fate]http.Handler{passes: w.server},
 		chances: chances{fault: pick(0, .01, .05), kill: pick(0, .005, .02), freeze: pick(0, .005, .02), twice: pick(0, .1), lost: pick(0, 0, .1)}}
 	for f, r := range map[fate]faults.Rule{
 		throttled: {Action: faults.Fail, Error: faults.Throughput}, breaks: {Action: faults.Fail, Error: faults.InternalServerError},
