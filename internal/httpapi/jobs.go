@@ -78,6 +78,9 @@ func (a *api) look(c *call, jobID id.Job) (sight, error) {
 // hold looks at the job again and again until it differs from seen, the time is over, or the client has
 // used up its waiting seconds.
 func (a *api) hold(c *call, seen sight, wait int) (sight, error) {
+	// Looks take time too: a slow store must not carry the answer past the gateway's own limit.
+	ctx, cancel := context.WithTimeout(c.ctx(), time.Duration(wait)*time.Second)
+	defer cancel()
 	for left := wait; left > 0; {
 		granted, err := a.Access.TakeWait(c.ctx(), c.caller, min(left, waitSlice))
 		if fault.Is(err, fault.RateLimited) || fault.Is(err, fault.DependencyUnavailable) {
@@ -87,7 +90,7 @@ func (a *api) hold(c *call, seen sight, wait int) (sight, error) {
 			return seen, err
 		}
 		for waited := time.Duration(0); waited < time.Duration(granted)*time.Second; waited += waitLook {
-			if !sleep(c.ctx(), waitLook) {
+			if !sleep(ctx, waitLook) {
 				return seen, nil
 			}
 			now, err := a.look(c, seen.job.ID)
@@ -100,7 +103,7 @@ func (a *api) hold(c *call, seen sight, wait int) (sight, error) {
 	return seen, nil
 }
 
-// sleep is false when the request ended first.
+// sleep is false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

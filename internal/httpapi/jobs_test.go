@@ -238,6 +238,22 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// Reported: only the pauses between two looks counted, so that a slow store carried an answer past the 29 s of
+// the gateway.
+func TestWaitIsOverWhenItsTimeIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting()
+		quick := w.f.jobs.get
+		w.f.jobs.get = func(jobID id.Job) (job.Job, error) {
+			time.Sleep(300 * time.Millisecond)
+			return quick(jobID)
+		}
+		if a, took := w.get(t, "25s", ""); a.StatusCode != 200 || took > 26*time.Second {
+			t.Errorf("answered %d after %s", a.StatusCode, took)
+		}
+	})
+}
+
 func TestWaitIsAnsweredAtOnceForAJobAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiting()
