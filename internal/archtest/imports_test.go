@@ -32,8 +32,6 @@ var sideways = map[string]string{
 	"internal/quarantine -> internal/access":      "rows are mended by a caller, within its tenant",
 	"internal/quarantine -> internal/idempotency": "the record of an intent is written with the rows it changed",
 	"internal/job -> internal/quarantine":         "a retry of rows keeps which rows it was asked for",
-	"internal/quarantine -> internal/access":      "rows are changed by a caller, within its tenant",
-	"internal/quarantine -> internal/idempotency": "the record of an intent is written with the rows it changed",
 	"internal/cli -> internal/client":             "most commands go through the HTTP API",
 }
 
