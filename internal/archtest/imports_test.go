@@ -14,7 +14,7 @@ var levels = []struct {
 }{
 	{"ground", []string{"internal/fault"}},
 	{"leaf", []string{"internal/id", "internal/backoff", "internal/decimal", "internal/rowio", "internal/netguard", "internal/logline", "infra"}},
-	{"domain", []string{"internal/access", "internal/idempotency", "internal/record", "internal/quarantine", "internal/dataset", "internal/compute", "internal/job"}},
+	{"domain", []string{"internal/access", "internal/idempotency", "internal/record", "internal/quarantine", "internal/dataset", "internal/compute", "internal/job", "internal/webhook"}},
 	{"processor", []string{"internal/importer"}},
 	{"engine", []string{"internal/httpapi", "internal/worker", "internal/sweep"}},
 	{"adapter", []string{"internal/aws/dynamostore", "internal/aws/sqsqueue", "internal/aws/s3blob", "internal/aws/lambdaio"}},
@@ -107,7 +107,7 @@ var restricted = []struct {
 	{"package reflect", exactly("reflect"), nil, false, "calling methods by name keeps every method in the binary"},
 	{"math/rand", exactly("math/rand"), nil, false, "math/rand/v2 needs no seed"},
 	{"the OpenAPI validator", anyPrefix("github.com/getkin/"), []string{"internal/httpapi", "localstack", "infra"}, true, "it is for tests"},
-	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/app", "internal/client", "internal/cli", "internal/netguard", "localstack"}, false,
+	{"net/http", exactly("net/http"), []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/app", "internal/client", "internal/cli", "internal/netguard", "internal/webhook", "localstack"}, false,
 		"HTTP is spoken at the edges"},
 }
 
@@ -145,8 +145,8 @@ var restrictedUses = []struct {
 	tests      bool
 	reason     string
 }{
-	{"net/http", "Status", []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/client", "localstack"}, false,
-		"status codes are chosen in httpapi; lambdaio answers what the handler cannot, client and s3blob read what they get"},
+	{"net/http", "Status", []string{"internal/httpapi", "internal/aws/lambdaio", "internal/aws/s3blob", "internal/client", "internal/webhook", "localstack"}, false,
+		"status codes are chosen in httpapi; lambdaio answers what the handler cannot, client, s3blob and webhook read what they get"},
 	{"os", "Getenv", []string{"internal/app", "internal/cli", "localstack", "cmd"}, false, "the environment is read once, into a checked Config"},
 	{"os", "LookupEnv", []string{"internal/app", "internal/cli", "localstack", "cmd"}, false, "the environment is read once, into a checked Config"},
 	{"os", "Exit", []string{"internal/app", "internal/cli", "cmd", "localstack/cmd", "localstack/lambda/testdata", "tools"}, false, "only mains end the process"},
