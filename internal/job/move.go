@@ -28,7 +28,7 @@ func (s *Service) Complete(ctx context.Context, caller access.Caller, in idempot
 			if j.UploadedAt.IsZero() {
 				return Moved{}, wrongState(j, "this upload can no longer be completed")
 			}
-			return Moved{Job: j}, nil
+			return s.same(ctx, caller, in, j)
 		}
 		queued, err := s.CompleteUpload(ctx, caller, in, j)
 		if errors.Is(err, ErrIntentTaken) {
@@ -43,6 +43,20 @@ func (s *Service) Complete(ctx context.Context, caller access.Caller, in idempot
 		}
 	}
 	return Moved{}, busy()
+}
+
+// same answers a request whose job is already as it asks it to be. Its key is remembered like any other
+// that was answered with a job; when it was taken meanwhile, the request that took it was this one, sent twice.
+func (s *Service) same(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) (Moved, error) {
+	if in.Key == "" {
+		return Moved{Job: j}, nil
+	}
+	err := s.store.RememberSame(ctx, caller, in, j)
+	if errors.Is(err, ErrIntentTaken) {
+		found, _, err := s.replayed(ctx, caller, in)
+		return moved(found, true, err)
+	}
+	return Moved{Job: j}, err
 }
 
 // CompleteUpload checks the object of a job that is uploading and queues the job. It serves the request
@@ -106,7 +120,7 @@ func (s *Service) Cancel(ctx context.Context, caller access.Caller, in idempoten
 			return Moved{}, err
 		}
 		if j.Status == Canceled || j.Status == Running && !j.CancelRequestedAt.IsZero() {
-			return Moved{Job: j}, nil
+			return s.same(ctx, caller, in, j)
 		}
 		if j.Status.Terminal() {
 			return Moved{}, wrongState(j, "a finished job cannot be canceled")

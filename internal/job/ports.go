@@ -33,6 +33,8 @@ type Store interface {
 	CreateJob(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job, stale id.Job) error
 	// RememberHit writes the intent while the deduplication record still names j.
 	RememberHit(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
+	// RememberSame writes the intent of a request that found j as it asks it to be.
+	RememberSame(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	RenewWindow(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	// Enqueue moves j from uploading to queued with its pinned input, and gives it a slot or a place in
 	// the line. limit 0 does not check the active-job limit. Fails with ErrMoved, TOO_MANY_ACTIVE_JOBS.

@@ -106,6 +106,13 @@ func (s *Store) RememberHit(ctx context.Context, caller access.Caller, in idempo
 	return tx.run(ctx, s)
 }
 
+// RememberSame writes an intent alone: the job is already as it asks it to be.
+func (s *Store) RememberSame(ctx context.Context, caller access.Caller, in idempotency.Intent, j job.Job) error {
+	tx := transaction{op: "remember request"}
+	tx.intent(s, caller, in, idempotency.Changed, j)
+	return tx.run(ctx, s)
+}
+
 // RenewWindow moves the end of a job's upload window.
 func (s *Store) RenewWindow(ctx context.Context, caller access.Caller, in idempotency.Intent, j job.Job) error {
 	tx := transaction{op: "renew upload window"}
