@@ -16,25 +16,29 @@ import (
 	"pintu/internal/netguard"
 )
 
-// sendLimits bound one try. A receiver has ten seconds to answer; whoever needs longer answers first and works
-// afterwards.
-var sendLimits = netguard.Limits{Connect: 4 * time.Second, FirstByte: 10 * time.Second, Total: 15 * time.Second}
+// Times bound one try.
+type Times struct {
+	netguard.Limits
+	// Answer is how long the first bytes of an answer's body are waited for. What the try came to is known by
+	// then: its status has been read.
+	Answer time.Duration
+}
 
-// answerTime is how long the first bytes of an answer's body are waited for. What the try came to is known by
-// then: its status has been read.
-const answerTime = 2 * time.Second
+// DefaultTimes give a receiver ten seconds to answer; whoever needs longer answers first and works afterwards.
+var DefaultTimes = Times{Limits: netguard.Limits{Connect: 4 * time.Second, FirstByte: 10 * time.Second, Total: 15 * time.Second}, Answer: 2 * time.Second}
 
 const userAgent = "Pintu-Webhooks/1"
 
 // Sender makes tries. It is safe for concurrent use.
 type Sender struct {
 	guard *netguard.Guard
+	times Times
 	now   func() time.Time
 }
 
 // NewSender makes a sender whose every connection the guard judges.
-func NewSender(guard *netguard.Guard, now func() time.Time) *Sender {
-	return &Sender{guard: guard, now: now}
+func NewSender(guard *netguard.Guard, times Times, now func() time.Time) *Sender {
+	return &Sender{guard: guard, times: times, now: now}
 }
 
 // Send makes one try of a claimed delivery, signed at this moment with every secret given. How it went is the
@@ -64,7 +68,7 @@ func (s *Sender) Send(ctx context.Context, d Delivery, secrets []Secret, p netgu
 func (s *Sender) exchange(req *http.Request, p netguard.Policy, a *Attempt) {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	resp, err := s.guard.Client(p, sendLimits).Do(req.WithContext(ctx))
+	resp, err := s.guard.Client(p, s.times.Limits).Do(req.WithContext(ctx))
 	if err != nil {
 		a.Failure, a.Reason = failure(err)
 		return
@@ -72,7 +76,7 @@ func (s *Sender) exchange(req *http.Request, p netguard.Policy, a *Attempt) {
 	defer resp.Body.Close()
 	a.Status = resp.StatusCode
 	a.RetryAfter = retryAfter(resp.StatusCode, resp.Header.Get("Retry-After"), s.now())
-	timer := time.AfterFunc(answerTime, cancel)
+	timer := time.AfterFunc(s.times.Answer, cancel)
 	defer timer.Stop()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil && len(answer) == 0 {
