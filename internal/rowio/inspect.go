@@ -63,6 +63,15 @@ type inspection struct {
 
 func (in *inspection) rest() []byte { return in.head[in.layout.DataStart.Offset:] }
 
+// reading is the layout so far for trying things out on the head, with buffers no
+// larger than that needs.
+func (in *inspection) reading(d Dialect, end RecordEnd) Layout {
+	l := in.layout
+	l.Dialect, l.RecordEnd = d, end
+	l.MaxRecordBytes = max(1, min(l.MaxRecordBytes, len(in.head)))
+	return l
+}
+
 func (in *inspection) skipBOM() {
 	if bytes.HasPrefix(in.head, bom) {
 		in.layout.BOMBytes = len(bom)
@@ -128,9 +137,7 @@ func (in *inspection) recordEnd(d Dialect) RecordEnd {
 // firstEnd is the index of the byte that ends the first record if records end
 // as end says, or -1.
 func (in *inspection) firstEnd(w []byte, d Dialect, end RecordEnd) int {
-	l := in.layout
-	l.Dialect, l.RecordEnd = d, end
-	src := newSource(bytes.NewReader(w), l, Position{}, nil)
+	src := newSource(bytes.NewReader(w), in.reading(d, end), Position{}, nil)
 	if src.err != nil || len(w) == 0 {
 		return -1
 	}
@@ -143,7 +150,8 @@ func (in *inspection) firstEnd(w []byte, d Dialect, end RecordEnd) int {
 
 // takeHeader reads the first record, which is the header if there is one.
 func (in *inspection) takeHeader() error {
-	first := NewReader(bytes.NewReader(in.rest()), in.layout, in.layout.DataStart)
+	l := in.reading(in.layout.Dialect, in.layout.RecordEnd)
+	first := NewReader(bytes.NewReader(in.rest()), l, l.DataStart)
 	rec, err := first.Next()
 	after := first.Position()
 	if errors.Is(err, io.EOF) && in.whole {

@@ -132,13 +132,13 @@ func list(at *[64]uint32, found uint64, from uint32) {
 	}
 }
 
-// highIn tells whether buf[from:to] may hold a byte over 0x7F. It is asked for
-// rising places.
-func (m *marks) highIn(from, to int) bool {
+// ascii is how many of the first bytes of buf[from:to] are known to be ASCII. It
+// is asked for rising places.
+func (m *marks) ascii(from, to int) int {
 	if m.nextHigh < from/64 {
 		m.findHigh(from / 64)
 	}
-	return m.nextHigh*64 < to
+	return min(max(m.nextHigh*64, from), to) - from
 }
 
 // findHigh looks for a block with such a byte, up to the last block looked at:

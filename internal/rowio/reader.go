@@ -55,16 +55,16 @@ func (r *Reader) Position() Position { return r.pos }
 // passed over.
 func (r *Reader) Next() (rec Record, err error) {
 	for {
-		sp, err := r.src.next()
-		if err != nil {
-			return Record{}, err
+		var sp span
+		if sp, err = r.src.next(); err != nil {
+			return rec, err
 		}
 		if sp.kind == dataRow {
 			err = r.record(sp, &rec)
 			return rec, err
 		}
-		if err := r.src.consume(sp, &r.pos); err != nil {
-			return Record{}, err
+		if err = r.src.consume(sp, &r.pos); err != nil {
+			return rec, err
 		}
 	}
 }
@@ -109,8 +109,8 @@ func (r *Reader) read(rec *Record, at int) {
 	count, stray := r.cells.split(content, at, marks.other.next(held, at) < end)
 	rec.Fields = r.cells.cells
 	invalid := len(content)
-	if marks.highIn(at, end) {
-		invalid = firstInvalid(content)
+	if ascii := marks.ascii(at, end); ascii < invalid {
+		invalid = ascii + firstInvalid(content[ascii:])
 	}
 	switch {
 	case marks.nul.next(held, at) < end:

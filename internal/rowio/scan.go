@@ -97,7 +97,7 @@ func (s *source) passTo(limit, line int) int {
 	if limit < s.hi || line != noLine || s.passed.upTo <= s.base || s.buf[s.lo] <= '\r' {
 		return 0
 	}
-	return min(int(s.passed.upTo-s.base), limit)
+	return int(min(s.passed.upTo-s.base, int64(limit)))
 }
 
 // passOver counts the row at the front, which ends at buf[nl], and goes behind it.

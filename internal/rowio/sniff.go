@@ -109,12 +109,12 @@ func (f fit) better(than fit) bool {
 
 // judge reads the first records with one delimiter, quotes respected.
 func (in *inspection) judge(delim string) fit {
-	l := in.layout
-	l.Dialect.Delimiter = delim
-	if l.Dialect.Validate() != nil {
+	d := in.layout.Dialect
+	d.Delimiter = delim
+	if d.Validate() != nil {
 		return fit{}
 	}
-	l.RecordEnd = in.recordEnd(l.Dialect)
+	l := in.reading(d, in.recordEnd(d))
 	r := NewReader(bytes.NewReader(in.rest()), l, l.DataStart)
 	var f fit
 	for range guessRows + 1 {
