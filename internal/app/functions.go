@@ -24,7 +24,7 @@ func API(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := httpapi.New(httpapi.Config{Access: p.access, Jobs: p.jobs, Datasets: p.datasets, Records: p.store, Rows: p.store, Log: log.Slog(), Now: p.now})
+	h := httpapi.New(httpapi.Config{Access: p.access, Jobs: p.jobs, Datasets: p.datasets, Records: p.store, Rows: p.rows, Log: log.Slog(), Now: p.now})
 	return lambdaio.API(h, log), nil
 }
 
@@ -53,7 +53,7 @@ func messages(ctx context.Context, c Config, log *logline.Logger, queue job.Hint
 	if err != nil {
 		return nil, err
 	}
-	imports := importer.New(importer.Config{Store: p.store, Records: p.store, Quarantine: p.store, Blob: p.blob, Definitions: newDefinitions(p.datasets),
+	imports := importer.New(importer.Config{Store: p.store, Records: p.store, Quarantine: p.store, Rows: p.rows, Blob: p.blob, Definitions: newDefinitions(p.datasets),
 		Access: p.access, Hints: p.queues, Jobs: p.jobs, Now: p.now, ChunkBytes: c.ChunkBytes})
 	source := lambdaio.Source{Name: string(queue), MaxReceives: MaxReceives, Visibility: lambdaio.NewQueueVisibility(p.aws, url), Jitter: rand.Float64}
 	return lambdaio.Messages(source, worker.New(p.store, imports, p.now).Handle, log), nil

@@ -12,6 +12,7 @@ import (
 	"pintu/internal/aws/sqsqueue"
 	"pintu/internal/dataset"
 	"pintu/internal/job"
+	"pintu/internal/quarantine"
 )
 
 // parts are the pieces that functions are made of. They connect to nothing until they are used.
@@ -23,6 +24,7 @@ type parts struct {
 	queues   *sqsqueue.Queues
 	access   *access.Service
 	datasets *dataset.Catalog
+	rows     *quarantine.Service
 	jobs     *job.Service
 }
 
@@ -37,6 +39,7 @@ func newParts(ctx context.Context, c Config) (*parts, error) {
 	p.queues = sqsqueue.New(sqsqueue.Config{AWS: sdk, URLs: map[job.HintKind]string{job.HintPlan: c.PlanQueueURL, job.HintProcess: c.ProcessQueueURL}})
 	p.access = access.New(access.Config{Store: p.store, Now: p.now})
 	p.datasets = dataset.NewCatalog(dataset.CatalogConfig{Store: p.store, Now: p.now})
-	p.jobs = job.New(job.Config{Store: p.store, Blob: p.blob, Hints: p.queues, Datasets: p.datasets, Rates: p.access, Now: p.now})
+	p.rows = quarantine.New(p.store, p.blob, p.now)
+	p.jobs = job.New(job.Config{Store: p.store, Blob: p.blob, Hints: p.queues, Datasets: p.datasets, Rows: p.rows, Rates: p.access, Now: p.now})
 	return p, nil
 }

@@ -32,6 +32,7 @@ type Jobs interface {
 	Cancel(ctx context.Context, c access.Caller, in idempotency.Intent, jobID id.Job) (job.Moved, error)
 	Get(ctx context.Context, c access.Caller, jobID id.Job) (job.Job, error)
 	List(ctx context.Context, c access.Caller, f job.Filter) (job.Page, error)
+	RetryRows(ctx context.Context, c access.Caller, in idempotency.Intent, requestID string, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error)
 	Artifact(ctx context.Context, c access.Caller, jobID id.Job, name string) (job.Download, error)
 }
 
@@ -49,9 +50,12 @@ type Records interface {
 	GetRecord(ctx context.Context, tenant, dataset, key string) (rec record.Record, found bool, err error)
 }
 
-// Rows reads quarantined rows. A cursor it did not make is INVALID_REQUEST.
+// Rows keeps quarantined rows. A cursor it did not make is INVALID_REQUEST.
 type Rows interface {
-	ListRows(ctx context.Context, tenant string, jobID id.Job, f quarantine.Filter, cursor string, limit, maxBytes int) (quarantine.Page, error)
+	List(ctx context.Context, c access.Caller, jobID id.Job, f quarantine.Filter, cursor string, limit, maxBytes int) (quarantine.Page, error)
+	// Patch changes the row if matches says that its ETag is the one the client saw.
+	Patch(ctx context.Context, c access.Caller, jobID id.Job, rowNumber int64, matches func(etag string) bool, change quarantine.Change) (quarantine.Row, error)
+	Discard(ctx context.Context, c access.Caller, in idempotency.Intent, jobID id.Job, rowNumbers []int64, reason string) (replayed bool, err error)
 }
 
 // Config of the handler. Log gets one line per request.

@@ -13,7 +13,6 @@ import (
 	"pintu/internal/fault"
 	"pintu/internal/id"
 	"pintu/internal/idempotency"
-	"pintu/internal/job"
 	"pintu/internal/quarantine"
 	"pintu/internal/record"
 )
@@ -195,7 +194,6 @@ func TestListRecords(t *testing.T) {
 
 func TestListRows(t *testing.T) {
 	f := newFixture()
-	f.jobs.get = func(id.Job) (job.Job, error) { return ended(job.Partial), nil }
 	var asked string
 	row := quarantine.Row{RowNumber: 3, Line: 4, Offset: 181, Raw: []byte("A3,\"x\",\n"), State: quarantine.Quarantined, Code: fault.MissingValue, Class: quarantine.Data,
 		Field: "qty", Message: "is empty", Attempts: 1, DatasetVersion: 1, Rev: 1}
@@ -208,16 +206,18 @@ func TestListRows(t *testing.T) {
 	}
 	a := f.do(t, request{method: "GET", path: "/v1/jobs/" + jobID + "/rows?state=quarantined&code=MISSING_VALUE&class=data&cursor=c&limit=9"})
 	want := `{"next_cursor":null,"rows":[` +
-		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":"qty","message":"is empty","raw":"A3,\"x\",\n","attempts":1,"dataset_version":1,"etag":"1","resolved_by":null},` +
-		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":null,"message":"is empty","raw":null,"raw_base64":"/2E=","attempts":1,"dataset_version":1,"etag":"1","resolved_by":null},` +
-		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":"qty","message":"is empty","raw":null,"attempts":1,"dataset_version":1,"etag":"1","resolved_by":null}]}`
+		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":"qty","message":"is empty","raw":"A3,\"x\",\n","attempts":1,"dataset_version":1,"etag":"1","retry_job":null,"resolved_by":null,"discard_reason":null},` +
+		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":null,"message":"is empty","raw":null,"raw_base64":"/2E=","attempts":1,"dataset_version":1,"etag":"1","retry_job":null,"resolved_by":null,"discard_reason":null},` +
+		`{"row_number":3,"line":4,"offset":181,"state":"quarantined","code":"MISSING_VALUE","class":"data","field":"qty","message":"is empty","raw":null,"attempts":1,"dataset_version":1,"etag":"1","retry_job":null,"resolved_by":null,"discard_reason":null}]}`
 	if string(a.body) != want || asked != fmt.Sprint(jobID, quarantine.Filter{State: quarantine.Quarantined, Code: fault.MissingValue, Class: quarantine.Data}, "c", 9) {
 		t.Errorf("got  %s\nwant %s\nasked for %s", a.body, want, asked)
 	}
 	for _, bad := range []string{"state=open", "code=EMPTY_FILE", "class=x", "limit=0"} {
 		f.do(t, request{method: "GET", path: "/v1/jobs/" + jobID + "/rows?" + bad}).failed(t, 400, fault.InvalidRequest)
 	}
-	f.jobs.get = func(id.Job) (job.Job, error) { return job.Job{}, fault.New(fault.JobNotFound, "there is no such job") }
+	f.rows.list = func(id.Job, quarantine.Filter, string, int) (quarantine.Page, error) {
+		return quarantine.Page{}, fault.New(fault.JobNotFound, "there is no such job")
+	}
 	f.do(t, request{method: "GET", path: "/v1/jobs/" + jobID + "/rows"}).failed(t, 404, fault.JobNotFound)
 }
 

@@ -50,6 +50,7 @@ type fakeJobs struct {
 	get       func(jobID id.Job) (job.Job, error)
 	list      func(f job.Filter) (job.Page, error)
 	artifact  func(jobID id.Job, name string) (job.Download, error)
+	retryRows func(in idempotency.Intent, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error)
 }
 
 func (f fakeJobs) SubmitImport(_ context.Context, _ access.Caller, in idempotency.Intent, requestID string, spec job.ImportSpec) (job.Submitted, error) {
@@ -69,6 +70,9 @@ func (f fakeJobs) Get(_ context.Context, _ access.Caller, jobID id.Job) (job.Job
 }
 func (f fakeJobs) List(_ context.Context, _ access.Caller, filter job.Filter) (job.Page, error) {
 	return f.list(filter)
+}
+func (f fakeJobs) RetryRows(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error) {
+	return f.retryRows(in, jobID, sel, version)
 }
 func (f fakeJobs) Artifact(_ context.Context, _ access.Caller, jobID id.Job, name string) (job.Download, error) {
 	return f.artifact(jobID, name)
@@ -103,11 +107,19 @@ func (f fakeRecords) GetRecord(_ context.Context, tenant, dataset, key string) (
 }
 
 type fakeRows struct {
-	list func(jobID id.Job, f quarantine.Filter, cursor string, limit int) (quarantine.Page, error)
+	list    func(jobID id.Job, f quarantine.Filter, cursor string, limit int) (quarantine.Page, error)
+	patch   func(jobID id.Job, n int64, matches func(string) bool, change quarantine.Change) (quarantine.Row, error)
+	discard func(in idempotency.Intent, jobID id.Job, rows []int64, reason string) (bool, error)
 }
 
-func (f fakeRows) ListRows(_ context.Context, _ string, jobID id.Job, filter quarantine.Filter, cursor string, limit, _ int) (quarantine.Page, error) {
+func (f fakeRows) List(_ context.Context, _ access.Caller, jobID id.Job, filter quarantine.Filter, cursor string, limit, _ int) (quarantine.Page, error) {
 	return f.list(jobID, filter, cursor, limit)
+}
+func (f fakeRows) Patch(_ context.Context, _ access.Caller, jobID id.Job, n int64, matches func(string) bool, change quarantine.Change) (quarantine.Row, error) {
+	return f.patch(jobID, n, matches, change)
+}
+func (f fakeRows) Discard(_ context.Context, _ access.Caller, in idempotency.Intent, jobID id.Job, rows []int64, reason string) (bool, error) {
+	return f.discard(in, jobID, rows, reason)
 }
 
 const (

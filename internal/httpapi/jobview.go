@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -103,7 +104,7 @@ type downloadView struct {
 
 func viewOf(j job.Job, lang language) jobView {
 	return jobView{
-		JobID: j.ID, Kind: j.Kind, Status: j.Status, Attempt: j.Attempt, ClientID: j.Client,
+		JobID: j.ID, Kind: j.Kind, Status: j.Status, Attempt: j.Attempt, RetryOf: text(string(cmp.Or(j.RetryOf, j.RowsOf))), ClientID: j.Client,
 		CreatedAt: stamp(j.CreatedAt), UploadedAt: stamp(j.UploadedAt), StartedAt: stamp(j.StartedAt), FinishedAt: stamp(j.FinishedAt),
 		StatusURL: "/v1/import-jobs/" + string(j.ID),
 		Dataset:   j.Spec.Dataset, DatasetVersion: j.Spec.DatasetVersion, Format: j.Spec.Format, Input: inputOf(j),

@@ -29,7 +29,10 @@ func (a *api) routes() []route {
 		{"GET", "/v1/jobs", needs(access.JobsRead), keyIgnored, noBody, []string{"kind", "status", "created_after", "cursor", "limit"}, a.listJobs},
 		{"GET", "/v1/jobs/{id}", needs(access.JobsRead), keyIgnored, noBody, []string{"wait"}, a.getJob},
 		{"POST", "/v1/jobs/{id}/cancel", needs(access.JobsSubmit), keyAccepted, jsonBody, nil, a.cancelJob},
-		{"GET", "/v1/jobs/{id}/rows", needs(access.RowsRead), keyIgnored, noBody, []string{"state", "code", "class", "cursor", "limit"}, a.listRows},
+		{"GET", "/v1/jobs/{id}/rows", needs(access.RowsRead), keyIgnored, noBody, []string{"row_number", "state", "code", "class", "cursor", "limit"}, a.listRows},
+		{"PATCH", "/v1/jobs/{id}/rows/{row_number}", needs(access.RowsWrite), keyIgnored, rowBody, nil, a.patchRow},
+		{"POST", "/v1/jobs/{id}/rows/retry", needs(access.RowsWrite), keyRequired, jsonBody, nil, a.retryRows},
+		{"POST", "/v1/jobs/{id}/rows/discard", needs(access.RowsWrite), keyAccepted, jsonBody, nil, a.discardRows},
 		{"GET", "/v1/jobs/{id}/artifacts/{name}", artifactScope, keyIgnored, noBody, nil, a.getArtifact},
 
 		{"GET", "/v1/limits", anyClient, keyIgnored, noBody, nil, a.getLimits},
@@ -77,4 +80,5 @@ const (
 const (
 	noBody   = 0
 	jsonBody = 64 << 10 // a submit is at most 4 KB of metadata and some names
+	rowBody  = 2 << 20  // a payload of maxRaw whose every byte is written as \u00xx
 )

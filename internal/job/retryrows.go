@@ -78,7 +78,7 @@ func (s *Service) rowsDraft(ctx context.Context, caller access.Caller, requestID
 	now := s.now().UTC()
 	spec := of.Spec
 	spec.Atomicity, spec.MaxRejected, spec.MaxRejectedPercent = "per_row", quarantine.MaxRetryRows, nil
-	spec.DeduplicationKey, spec.ForceReprocess = "", false
+	spec.File, spec.DeduplicationKey, spec.ForceReprocess = File{Name: of.Spec.File.Name}, "", false
 	var work []int64
 	if of.Since != 0 { // of a reprocessing: what others changed since is left alone still
 		work = append(slices.Clone(of.Work), of.Epoch)

@@ -74,7 +74,7 @@ func (s *Service) List(ctx context.Context, caller access.Caller, jobID id.Job, 
 	if f.State == Retrying {
 		f.State = Quarantined
 	}
-	page, err := s.store.ListRows(ctx, caller.Tenant, owner.Rows, f, cursor, limit, maxBytes)
+	page, err := s.page(ctx, caller.Tenant, owner.Rows, f, cursor, limit, maxBytes)
 	if err != nil {
 		return Page{}, err
 	}
@@ -82,6 +82,21 @@ func (s *Service) List(ctx context.Context, caller access.Caller, jobID id.Job, 
 		return Page{}, err
 	}
 	return page, s.loadLarge(ctx, page.Rows, maxBytes)
+}
+
+// page reads a page of rows, or the page that holds the one row asked for.
+func (s *Service) page(ctx context.Context, tenant string, of id.Job, f Filter, cursor string, limit, maxBytes int) (Page, error) {
+	if f.Row == 0 {
+		return s.store.ListRows(ctx, tenant, of, f, cursor, limit, maxBytes)
+	}
+	rows, err := s.store.FindRows(ctx, tenant, of, []int64{f.Row})
+	if fault.Is(err, fault.RowNotFound) {
+		return Page{}, nil
+	}
+	if err != nil || !f.passes(rows[0]) {
+		return Page{}, err
+	}
+	return Page{Rows: rows}, nil
 }
 
 // asShown marks the rows that a job has in hand, and leaves out those that are not in the state asked for.

@@ -15,6 +15,7 @@ import (
 	"pintu/internal/fault"
 	"pintu/internal/id"
 	"pintu/internal/idempotency"
+	"pintu/internal/job"
 	"pintu/internal/quarantine"
 )
 
@@ -25,6 +26,9 @@ func (s *Store) RowsOwner(ctx context.Context, tenant string, jobID id.Job) (qua
 	j, err := s.Job(ctx, tenant, jobID)
 	if err != nil {
 		return quarantine.Owner{}, err
+	}
+	if j.Kind != job.Import {
+		return quarantine.Owner{}, fault.New(fault.JobNotFound, "there is no such import job")
 	}
 	o := quarantine.Owner{Status: string(j.Status), Over: j.Status.Terminal(), Rows: jobID}
 	if j.RowsOf != "" {
