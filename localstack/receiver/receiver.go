@@ -65,7 +65,6 @@ type Server struct {
 	plainAddr  string
 	tlsAddr    string
 	refusing   *unheard
-	bomb       []byte
 	tick       time.Duration
 	closing    chan struct{}
 
@@ -77,11 +76,9 @@ type Server struct {
 // Start runs a receiver on ports of its own. tick is the pace of the trickling behaviours.
 func Start(tick time.Duration) (*Server, error) {
 	s := &Server{tick: tick, closing: make(chan struct{})}
+	inflating() // not while somebody waits for the answer
 	certificate, err := untrusted()
 	if err != nil {
-		return nil, err
-	}
-	if s.bomb, err = inflating(); err != nil {
 		return nil, err
 	}
 	if s.refusing, err = listenTo(); err != nil {
@@ -174,7 +171,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.huge(w)
 	case Bomb:
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(s.bomb)
+		w.Write(inflating())
 	case Reset:
 		reset(w)
 	case Garbage:
@@ -271,18 +268,14 @@ func garbage(w http.ResponseWriter) {
 	io.WriteString(conn, "220 mail.example.com ESMTP\r\n")
 }
 
-// inflating makes a body that is small on the wire and HugeBytes when it is unpacked.
-func inflating() ([]byte, error) {
+// inflating gives a body that is small on the wire and HugeBytes when it is unpacked.
+var inflating = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := io.CopyN(z, zeros{}, HugeBytes); err != nil {
-		return nil, fmt.Errorf("make bomb: %w", err)
-	}
-	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("make bomb: %w", err)
-	}
-	return b.Bytes(), nil
-}
+	io.CopyN(z, zeros{}, HugeBytes) // a buffer takes all that memory has
+	z.Close()
+	return b.Bytes()
+})
 
 type zeros struct{}
 
