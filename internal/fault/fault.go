@@ -79,6 +79,7 @@ const (
 	ColumnIgnored     Code = "COLUMN_IGNORED"
 	TrailingDelimiter Code = "TRAILING_DELIMITER"
 	MixedRecordEnds   Code = "MIXED_RECORD_ENDS"
+	RowsInDoubt       Code = "ROWS_IN_DOUBT"
 )
 
 var retryable = map[Code]bool{

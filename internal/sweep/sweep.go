@@ -33,6 +33,9 @@ type Store interface {
 	SaveLook(ctx context.Context, j job.Job, looks int, mark string, due time.Time) error
 	RequestStop(ctx context.Context, j job.Job, why job.Failure) error
 	MarkStalled(ctx context.Context, j job.Job, mark job.Stalled) error
+	// AbandonChunk ends a stalled chunk at its checkpoint, with a warning. It fails with job.ErrMoved when
+	// chunk or job moved since they were read.
+	AbandonChunk(ctx context.Context, j job.Job, c importer.Chunk, warning job.Warning) error
 }
 
 // Jobs moves jobs on (job.Service).
@@ -128,7 +131,8 @@ func (s *Sweeper) upload(ctx context.Context, j job.Job) error {
 
 // work sends the hint of a queued or running job again, and does more when job stands still.
 func (s *Sweeper) work(ctx context.Context, j job.Job) error {
-	if err := s.limit(ctx, j); err != nil {
+	j, err := s.limit(ctx, j)
+	if err != nil {
 		return err
 	}
 	looks, mark := 0, progressMark(j)
@@ -150,26 +154,35 @@ func (s *Sweeper) work(ctx context.Context, j job.Job) error {
 	return s.hints.Send(ctx, j.Hint())
 }
 
-// limit asks a job to stop that took too long, or whose message is gone from the dead-letter queue.
-func (s *Sweeper) limit(ctx context.Context, j job.Job) error {
-	if j.Status != job.Running || j.Stop != nil || !j.CancelRequestedAt.IsZero() {
-		return nil
+// limit asks a job to stop that took too long, or whose message is gone from the dead-letter queue. It
+// gives the job as it is then.
+func (s *Sweeper) limit(ctx context.Context, j job.Job) (job.Job, error) {
+	if j.Status != job.Running || stopping(j) {
+		return j, nil
 	}
 	if j.TimeLimit > 0 && s.now().After(j.StartedAt.Add(j.TimeLimit)) {
-		return s.store.RequestStop(ctx, j, job.Failure{Code: fault.JobTimeLimit, Message: fmt.Sprintf("the job did not end within %s; retry it or split the file", j.TimeLimit)})
+		return s.stop(ctx, j, fault.JobTimeLimit, fmt.Sprintf("the job did not end within %s; retry it or split the file", j.TimeLimit))
 	}
 	if j.StalledCount == 0 {
-		return nil
+		return j, nil
 	}
 	oldest, err := s.store.OldestStalled(ctx, j)
 	if err != nil || oldest == nil || s.now().Before(oldest.ExpiresAt) {
-		return err
+		return j, err
 	}
-	return s.store.RequestStop(ctx, j, job.Failure{Code: fault.DeadLetterExpired, Message: "a message of this job stayed in the dead-letter queue until it expired; retry the job"})
+	return s.stop(ctx, j, fault.DeadLetterExpired, "a message of this job stayed in the dead-letter queue until it expired; retry the job")
 }
 
+func (s *Sweeper) stop(ctx context.Context, j job.Job, code fault.Code, message string) (job.Job, error) {
+	j.Stop = &job.Failure{Code: code, Message: message}
+	return j, s.store.RequestStop(ctx, j, *j.Stop)
+}
+
+// stopping tells that the chunks of a job are to stop where they are.
+func stopping(j job.Job) bool { return j.Stop != nil || !j.CancelRequestedAt.IsZero() }
+
 // silentLooks is after how many looks without progress, each with its hints sent again, a job is shown as
-// stalled although no message of it failed.
+// stalled although no message of it failed, and a stalled chunk that is to stop is sent no more.
 const silentLooks = 3
 
 // wake sends the hints of all open chunks again, once nothing is waiting in the queue that could be them.
@@ -185,26 +198,50 @@ func (s *Sweeper) wake(ctx context.Context, j job.Job, looks int) error {
 		}
 		for _, c := range page {
 			from = c.Index + 1
-			if err := s.wakeChunk(ctx, j, c, looks); err != nil {
+			if err := s.wakeChunk(ctx, &j, c, looks); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *Sweeper) wakeChunk(ctx context.Context, j job.Job, c importer.Chunk, looks int) error {
-	stopping := j.Stop != nil || !j.CancelRequestedAt.IsZero()
-	if c.Done || c.Stalled != nil && !stopping {
+func (s *Sweeper) wakeChunk(ctx context.Context, j *job.Job, c importer.Chunk, looks int) error {
+	switch {
+	case c.Done, c.Stalled != nil && !stopping(*j):
 		return nil // a stalled chunk's message lies in the dead-letter queue; a second one would follow it there
+	case c.Stalled != nil && looks > silentLooks:
+		return s.abandon(ctx, j, c)
 	}
 	if looks == silentLooks {
 		mark := job.Stalled{Since: s.now().UTC(), Queue: string(job.HintProcess), Reason: "silent: its messages came to nothing", Chunk: c.Index,
 			ExpiresAt: s.now().Add(14 * 24 * time.Hour).UTC()}
-		if err := s.store.MarkStalled(ctx, j, mark); err != nil && !errors.Is(err, job.ErrMoved) {
+		if err := s.store.MarkStalled(ctx, *j, mark); err != nil && !errors.Is(err, job.ErrMoved) {
 			return err
 		}
 	}
-	return s.hints.Send(ctx, importer.ChunkHint(j, c.Index))
+	return s.hints.Send(ctx, importer.ChunkHint(*j, c.Index))
+}
+
+// abandon ends a chunk that could not even be stopped: nobody gets through the batch behind its checkpoint,
+// of which some rows may have been applied. Until its message is gone from the dead-letter queue a redrive
+// may still heal it.
+func (s *Sweeper) abandon(ctx context.Context, j *job.Job, c importer.Chunk) error {
+	if s.now().Before(c.Stalled.ExpiresAt) {
+		return nil
+	}
+	end := c.Start.Row + c.Rows
+	if !c.Rerun { // else everything that its first run settled is in doubt
+		end = min(end, c.At.Row+int64(j.Plan.BatchRows))
+	}
+	warning := job.Warning{Code: fault.RowsInDoubt, Message: "these rows may have been applied, and no counter says so: their chunk failed every time, also when it was to stop",
+		Details: map[string]any{"chunk": c.Index, "first_row": c.At.Row, "last_row": end - 1}}
+	if err := s.store.AbandonChunk(ctx, *j, c, warning); err != nil {
+		return err
+	}
+	j.Plan.ChunksDone++
+	j.StalledCount--
+	j.Warnings = append(j.Warnings, warning)
+	return nil
 }
 
 // progressMark is equal for two looks exactly if nothing happened in between.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pintu/internal/access"
 	"pintu/internal/fault"
@@ -15,6 +16,7 @@ import (
 	"pintu/internal/idempotency"
 	"pintu/internal/importer"
 	"pintu/internal/job"
+	"pintu/internal/rowio"
 )
 
 // now is when every sweep of these tests runs.
@@ -35,6 +37,7 @@ type system struct {
 	waits []time.Duration
 	marks []job.Stalled
 	stops []fault.Code
+	gone  []job.Warning // of chunks that were abandoned
 }
 
 func (s *system) DueShards() int { return 2 }
@@ -75,6 +78,11 @@ func (s *system) RequestStop(_ context.Context, _ job.Job, why job.Failure) erro
 
 func (s *system) MarkStalled(_ context.Context, _ job.Job, mark job.Stalled) error {
 	s.marks = append(s.marks, mark)
+	return nil
+}
+
+func (s *system) AbandonChunk(_ context.Context, _ job.Job, _ importer.Chunk, w job.Warning) error {
+	s.gone = append(s.gone, w)
 	return nil
 }
 
@@ -157,6 +165,40 @@ func TestRun(t *testing.T) {
 			}
 			if len(s.marks) != c.marks {
 				t.Errorf("marked %+v, want %d marks", s.marks, c.marks)
+			}
+		})
+	}
+}
+
+// A chunk that nobody gets through, also to stop it, is tried three times; then it waits for a redrive as long
+// as there is a message to redrive, and is given up with the rows that may have been applied.
+func TestChunkThatCannotBeStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		looks   int
+		expires time.Duration
+		sent    string
+		gone    []job.Warning
+	}{
+		"tried a third time":     {3, -time.Hour, "process plan", nil},
+		"may still be redriven":  {4, time.Hour, "plan", nil},
+		"its message is gone":    {4, -time.Hour, "plan", []job.Warning{{Code: fault.RowsInDoubt, Details: map[string]any{"chunk": 1, "first_row": int64(13), "last_row": int64(17)}}}},
+		"gone for a day already": {30, -24 * time.Hour, "plan", []job.Warning{{Code: fault.RowsInDoubt, Details: map[string]any{"chunk": 1, "first_row": int64(13), "last_row": int64(17)}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(c.looks)
+			j := s.jobs["job_1"]
+			j.Stop, j.StalledCount, j.Plan.BatchRows = &job.Failure{}, 1, 5
+			j.LookMark = progressMark(j)
+			s.jobs["job_1"] = j
+			s.chunks[1] = importer.Chunk{Index: 1, Started: true, Start: rowio.Position{Row: 11}, At: rowio.Position{Row: 13}, Rows: 90, Stalled: &job.Stalled{ExpiresAt: now.Add(c.expires)}}
+			if _, err := s.sweep(t); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.sentKinds(); got != c.sent {
+				t.Errorf("sent %q, want %q", got, c.sent)
+			}
+			if diff := cmp.Diff(c.gone, s.gone, cmpopts.IgnoreFields(job.Warning{}, "Message")); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

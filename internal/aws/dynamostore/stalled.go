@@ -2,10 +2,12 @@ package dynamostore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"pintu/internal/importer"
 	"pintu/internal/job"
 )
 
@@ -42,6 +44,19 @@ func (s *Store) ClearStalled(ctx context.Context, j job.Job, chunk int) error {
 		tx.update(s.control, chunkKey(j.Tenant, j.ID, chunk), setAll(fields{"Stalled": nil}), expression.Not(unset("Stalled")), job.ErrMoved)
 	}
 	tx.update(s.control, jobKey(j.Tenant, j.ID), u, cond, job.ErrMoved)
+	return tx.run(ctx, s)
+}
+
+// AbandonChunk ends a stalled chunk at its checkpoint and counts it on its job, with a warning. Chunk and
+// job must be as they were read: the warnings are written as a whole.
+func (s *Store) AbandonChunk(ctx context.Context, j job.Job, c importer.Chunk, warning job.Warning) error {
+	tx := transaction{op: "abandon chunk"}
+	tx.update(s.control, chunkKey(j.Tenant, j.ID, c.Index), setAll(fields{"Version": c.Version + 1, "Done": true, "Stopped": true, "Stalled": nil}),
+		held(c).And(expression.Not(unset("Stalled"))), job.ErrMoved)
+	u := setAll(fields{"Warnings": append(slices.Clone(j.Warnings), warning)}).
+		Add(expression.Name("Plan.ChunksDone"), expression.Value(1)).Add(expression.Name("StalledCount"), expression.Value(-1))
+	tx.update(s.control, jobKey(j.Tenant, j.ID), u,
+		inStatus(job.Running).And(expression.Name("Plan.ChunksDone").Equal(expression.Value(j.Plan.ChunksDone))), job.ErrMoved)
 	return tx.run(ctx, s)
 }
 
