@@ -44,6 +44,7 @@ type stored struct {
 	chunks   map[string][]importer.Chunk // by the job's partition key
 	rejected map[string]int64            // what a chunk's item says it rejected, by its rows' partition key
 	rows     map[string][]int64          // numbers of quarantined rows by partition key
+	kept     map[string][]item           // the rows themselves by the job's partition key
 	actives  map[string]item             // by "tenant#client"
 	slots    map[string]item             // by dataset partition key
 	waiting  map[string]string           // dataset partition keys by the ids of jobs in line
@@ -55,7 +56,7 @@ type stored struct {
 // Run audits.
 func Run(ctx context.Context, c Config) (Report, error) {
 	s := &stored{jobs: map[string]job.Job{}, due: map[string]bool{}, chunks: map[string][]importer.Chunk{}, rejected: map[string]int64{},
-		rows: map[string][]int64{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string]string{}}
+		rows: map[string][]int64{}, kept: map[string][]item{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string]string{}}
 	digest := sha256.New()
 	each := func(table string, f func(item) error) error {
 		return scan(ctx, c.DB, table, func(it item) error {
@@ -78,6 +79,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	}
 	s.checkCounters()
 	s.checkSlots()
+	s.checkRetries()
 	s.checkNames(c.Messages)
 	slices.Sort(s.problems)
 	return Report{Violations: s.problems, Digest: hex.EncodeToString(digest.Sum(nil)), Jobs: len(s.jobs), Rows: len(s.records)}, nil
@@ -119,7 +121,7 @@ func (s *stored) sort(it item) error {
 		s.chunks[pk] = append(s.chunks[pk], c)
 		s.rejected[rowsOf(pk, c)] = number(it, "rejected")
 	case kind == "rows":
-		s.rows[pk] = append(s.rows[pk], number(it, "rn"))
+		s.keepRow(pk, it)
 	case kind == "client" && sk == "active":
 		s.actives[rest] = it
 	case kind == "dataset" && sk == "slots":
@@ -197,7 +199,9 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 		if c.Again && !c.Rerun {
 			s.complain("%s ended with chunk %d marked to run again", j.ID, c.Index)
 		}
-		s.checkQuarantine(pk, j, c)
+		if j.RowsOf == "" {
+			s.checkQuarantine(pk, j, c)
+		}
 	}
 	r := j.Result
 	if a, b := fmt.Sprint(sum), fmt.Sprint(r.Counters); a != b {
@@ -207,6 +211,10 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 		s.complain("%s: %d rows, accounted for %d and %d unprocessed", j.ID, rows, r.Counters.Settled(), r.RowsUnprocessed)
 	}
 	s.checkApplied(j, sum)
+	if j.RowsOf != "" {
+		s.checkRetried(pk, j, chunks, sum)
+		return
+	}
 	s.checkEntries(j, chunks)
 }
 

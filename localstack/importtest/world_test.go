@@ -29,6 +29,7 @@ import (
 	"pintu/internal/idempotency"
 	"pintu/internal/importer"
 	"pintu/internal/job"
+	"pintu/internal/quarantine"
 	"pintu/internal/sweep"
 	"pintu/localstack/ddb"
 	"pintu/localstack/storetest"
@@ -77,7 +78,7 @@ func newWorld(t testing.TB) *world {
 	w.store = w.storeThrough(direct{server})
 	w.jobs = w.service(w.store, w.files, w)
 	if _, err := access.New(access.Config{Store: w.store, Now: w.now}).CreateClient(t.Context(), w.caller.Tenant, w.caller.Client,
-		[]access.Scope{access.JobsSubmit}, w.caller.Limits, time.Time{}); err != nil {
+		[]access.Scope{access.JobsSubmit, access.RowsWrite}, w.caller.Limits, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	w.define("pairs", `{"schema":{"fields":[{"name":"k","type":"string"},{"name":"v","type":"integer","constraints":{"minimum":0}}],"primaryKey":["k"]}}`)
@@ -155,8 +156,8 @@ func (w *world) TakeSubmit(context.Context, access.Caller) (access.Allowance, er
 	return access.Allowance{}, nil
 }
 
-func (w *world) service(store *dynamostore.Store, blob job.Blob, hints job.Hints) *job.Service {
-	return job.New(job.Config{Store: store, Blob: blob, Hints: hints, Datasets: store, Rates: w, Now: w.now})
+func (w *world) service(store *dynamostore.Store, blob blob, hints job.Hints) *job.Service {
+	return job.New(job.Config{Store: store, Blob: blob, Hints: hints, Datasets: store, Rows: w.rows(store, blob), Rates: w, Now: w.now})
 }
 
 func (w *world) catalog(store *dynamostore.Store) *dataset.Catalog {
@@ -181,8 +182,12 @@ func (w *world) worker(kill *killer) *importer.Importer {
 }
 
 func (w *world) importer(store *dynamostore.Store, blob blob, hints job.Hints) *importer.Importer {
-	return importer.New(importer.Config{Store: store, Records: store, Quarantine: store, Blob: blob, Definitions: definitions{w.catalog(store)},
+	return importer.New(importer.Config{Store: store, Records: store, Quarantine: store, Rows: w.rows(store, blob), Blob: blob, Definitions: definitions{w.catalog(store)},
 		Access: access.New(access.Config{Store: store, Now: w.now}), Hints: hints, Jobs: w.service(store, blob, hints), Now: w.now, ChunkBytes: w.chunkBytes, BatchRows: w.batchRows, InFlight: 4})
+}
+
+func (w *world) rows(store *dynamostore.Store, blob quarantine.Blob) *quarantine.Service {
+	return quarantine.New(store, blob, w.now)
 }
 
 // blob is the object store as jobs and imports need it.
