@@ -201,9 +201,12 @@ func (s *Service) UploadURL(ctx context.Context, caller access.Caller, in idempo
 	if j.Status != Uploading {
 		return Submitted{}, wrongState(j, "the upload is over")
 	}
-	ends := s.now().UTC().Add(UploadWindow)
-	if last := j.CreatedAt.Add(MaxUploadWindow); ends.After(last) {
+	ends, last := s.now().UTC().Add(UploadWindow), j.CreatedAt.Add(MaxUploadWindow)
+	if ends.After(last) {
 		ends = last
+	}
+	if !s.now().Before(last) {
+		return Submitted{}, wrongState(j, "the upload window was renewed for as long as it can be")
 	}
 	j.Input.WindowEndsAt, j.DueAt = ends, ends
 	if err := s.store.RenewWindow(ctx, caller, in, j); err != nil {

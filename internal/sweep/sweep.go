@@ -121,8 +121,10 @@ func (s *Sweeper) upload(ctx context.Context, j job.Job) error {
 		return err
 	}
 	now := s.now().UTC()
-	if now.Before(j.Input.WindowEndsAt) {
-		return s.store.SaveLook(ctx, j, 0, "", minTime(now.Add(job.LookAgain), j.Input.WindowEndsAt))
+	// A URL that was given at the last moment, also by a replay of the submit, is good for a while yet.
+	last := j.Input.WindowEndsAt.Add(job.DefaultURLLife)
+	if now.Before(last) {
+		return s.store.SaveLook(ctx, j, 0, "", minTime(now.Add(job.LookAgain), last))
 	}
 	why := &job.Failure{Code: fault.UploadExpired, Message: "nothing was uploaded before the upload window ended; submit again"}
 	_, err = s.jobs.End(ctx, job.Ending{Job: j, Status: job.Failed, Error: why, At: now})

@@ -225,7 +225,9 @@ func TestLimits(t *testing.T) {
 		"stopping already":     {func(j *job.Job) { j.TimeLimit, j.StartedAt, j.Stop = 1, now.Add(-time.Hour), &job.Failure{} }, nil},
 		"canceled already":     {func(j *job.Job) { j.TimeLimit, j.StartedAt, j.CancelRequestedAt = 1, now.Add(-time.Hour), now }, nil},
 		"upload window open":   {func(j *job.Job) { j.Status, j.Input.WindowEndsAt = job.Uploading, now.Add(1) }, nil},
-		"upload window closed": {func(j *job.Job) { j.Status, j.Input.WindowEndsAt = job.Uploading, now }, []fault.Code{fault.UploadExpired}},
+		"upload window closed": {func(j *job.Job) { j.Status, j.Input.WindowEndsAt = job.Uploading, now.Add(-job.DefaultURLLife) }, []fault.Code{fault.UploadExpired}},
+		// Reported: a submit replayed in the last minute gave a URL of 15 minutes for a job that failed in one.
+		"last URL still good": {func(j *job.Job) { j.Status, j.Input.WindowEndsAt = job.Uploading, now.Add(1-job.DefaultURLLife) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(0)

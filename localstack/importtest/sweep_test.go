@@ -128,10 +128,11 @@ func TestSweepCompletesUpload(t *testing.T) {
 func TestSweepEndsUploads(t *testing.T) {
 	for name, c := range map[string]struct {
 		object []byte // nil: nothing was uploaded
+		after  time.Duration
 		code   fault.Code
 	}{
-		"expired":  {nil, fault.UploadExpired},
-		"mismatch": {[]byte("something else"), fault.UploadMismatch},
+		"expired":  {nil, job.UploadWindow + job.DefaultURLLife, fault.UploadExpired},
+		"mismatch": {[]byte("something else"), job.UploadWindow, fault.UploadMismatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,9 +142,9 @@ func TestSweepEndsUploads(t *testing.T) {
 				if c.object != nil {
 					w.files.put(w.job(jobID).Input.Key, c.object)
 				}
-				w.ticks(59*time.Minute, nil)
+				w.ticks(c.after-time.Minute, nil)
 				if got := w.job(jobID).Status; got != job.Uploading {
-					t.Errorf("ended %s before its window did", got)
+					t.Errorf("ended %s before its time", got)
 				}
 				w.ticks(time.Minute, nil)
 				w.wantEnd(w.job(jobID), job.Failed, c.code)
