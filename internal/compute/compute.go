@@ -6,13 +6,11 @@
 package compute
 
 import (
+	"bytes"
 	"fmt"
-	"slices"
+	"strconv"
 	"sync"
 	"unicode/utf8"
-
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/interpreter"
 
 	"pintu/internal/dataset"
 	"pintu/internal/fault"
@@ -38,7 +36,8 @@ type Problem struct {
 
 // Program is what the computed columns of one definition compile to. It is safe for concurrent use.
 type Program struct {
-	fields  []dataset.Column
+	names   []string // of the fields of the schema
+	used    []int    // the fields that the expressions refer to
 	columns []column
 	frames  sync.Pool // of *frame
 }
@@ -46,36 +45,25 @@ type Program struct {
 // column is one computed column.
 type column struct {
 	dataset.Computed
-	program cel.Program
-	fields  []int // that it refers to, in schema order
+	root   node
+	fields []int // that it refers to, in schema order
 }
 
 // Compile makes the computed columns of a definition ready. The error is a *fault.Error with
 // INVALID_EXPRESSION whose detail "fields" is a []Problem with everything that is wrong.
 func Compile(def *dataset.Definition) (*Program, error) {
-	c, err := newCompiler(def)
+	l, err := celLanguage()
 	if err != nil {
 		return nil, fmt.Errorf("declare the expression language: %w", err)
 	}
+	c := newCompiler(def)
 	for i := range c.columns {
-		c.parse(&c.columns[i])
-	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("declare the fields: %w", err)
+		c.compile(&c.columns[i], l)
 	}
 	if len(c.problems) > 0 {
 		return nil, invalid(c.problems)
 	}
-	p := &Program{fields: c.fields}
-	p.frames.New = func() any { return newFrame(len(p.fields)) }
-	for i := range c.columns {
-		planned, err := c.plan(&c.columns[i])
-		if err != nil {
-			return nil, fmt.Errorf("plan computed column %d: %w", i, err)
-		}
-		p.columns = append(p.columns, planned)
-	}
-	return p, nil
+	return c.program()
 }
 
 func invalid(problems []Problem) error {
@@ -99,26 +87,43 @@ func clip(text string) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// plan makes a checked expression ready to run.
-func (c *compiler) plan(e *expression) (column, error) {
-	slices.Sort(e.fields)
-	program, err := c.env.Program(e.ast, cel.CustomDecoratorV2(bindFields))
-	return column{Computed: e.Computed, program: program, fields: slices.Compact(e.fields)}, err
+// Eval implements dataset.Evaluator: it adds the computed values to a checked row. A null operand, a
+// division by zero, a number that cannot be stored, a text that is too long and a fraction in a column
+// of type integer are TRANSFORM_FAILED, class code; the message holds no value of the row.
+func (p *Program) Eval(row *dataset.Row) *dataset.Violation {
+	f := p.frames.Get().(*frame)
+	for i, place := range p.used {
+		f.fields[i].read(row.Values[place])
+	}
+	var v *dataset.Violation
+	for i := range p.columns {
+		c := &p.columns[i]
+		if why := f.add(row, c, c.root.eval(f)); why != "" {
+			v = p.violation(c, row, why)
+			break
+		}
+	}
+	p.frames.Put(f)
+	return v
 }
 
-// bindFields replaces the look-up of a field by its name by one by its place.
-func bindFields(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	a, ok := i.(interpreter.InterpretableAttribute)
-	if !ok {
-		return i, nil
+// add appends the value of a column to the row.
+func (f *frame) add(row *dataset.Row, c *column, v *value) failure {
+	if v.failure != "" {
+		return v.failure
 	}
-	named, ok := a.Attr().(interpreter.NamespacedAttribute)
-	if !ok {
-		return i, nil
+	text := v.text
+	switch v.kind {
+	case dataset.Number:
+		f.text = v.number.append(f.text[:0])
+		text = f.text
+		if c.Type == "integer" && bytes.IndexByte(text, '.') >= 0 {
+			return errFraction
+		}
+	case dataset.Bool:
+		f.text = strconv.AppendBool(f.text[:0], v.truth)
+		text = f.text
 	}
-	place, ok := fieldOf(named.CandidateVariableNames()[0])
-	if !ok {
-		return nil, fmt.Errorf("%s is no field", named.CandidateVariableNames()[0])
-	}
-	return &load{id: i.ID(), field: place}, nil
+	row.Add(dataset.Value{Kind: v.kind, Text: text})
+	return ""
 }

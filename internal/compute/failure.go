@@ -1,21 +1,16 @@
 package compute
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-
-	"cel.dev/cel-go/common/types"
 
 	"pintu/internal/dataset"
 	"pintu/internal/decimal"
 	"pintu/internal/fault"
 )
 
-// failure is a reason for which the value of one row cannot be computed, for people.
+// failure is a reason for which the value of one row cannot be computed, for people. Empty is none.
 type failure string
-
-func (f failure) Error() string { return string(f) }
 
 const (
 	errNull      = failure("it needs a value where there is null")
@@ -34,20 +29,11 @@ var (
 )
 
 // violation tells why a column cannot be computed for a row, without any value of it.
-func (p *Program) violation(c *column, row *dataset.Row, err error) *dataset.Violation {
-	v := &dataset.Violation{Code: fault.TransformFailed, Field: c.Name, Class: dataset.ClassCode}
-	reason, ours := errors.AsType[failure](err)
-	if _, evaluated := errors.AsType[*types.Err](err); !ours && evaluated {
-		reason, ours = errNull, true // CEL's own operators fail on nothing but null
+func (p *Program) violation(c *column, row *dataset.Row, why failure) *dataset.Violation {
+	if why == errNull {
+		why = p.nullReason(c, row)
 	}
-	if !ours { // a panic, which may hold anything
-		v.Code, reason = fault.Internal, "this is a fault of the system, not of the row"
-	}
-	if reason == errNull {
-		reason = p.nullReason(c, row)
-	}
-	v.Message = clip(c.Name + " cannot be computed: " + string(reason))
-	return v
+	return &dataset.Violation{Code: fault.TransformFailed, Field: c.Name, Class: dataset.ClassCode, Message: clip(c.Name + " cannot be computed: " + string(why))}
 }
 
 // maxNamed bounds how many fields stand in a message.
@@ -58,7 +44,7 @@ func (p *Program) nullReason(c *column, row *dataset.Row) failure {
 	var names []string
 	for _, i := range c.fields {
 		if row.Values[i].Kind == dataset.Null && len(names) < maxNamed {
-			names = append(names, p.fields[i].Name)
+			names = append(names, p.names[i])
 		}
 	}
 	switch len(names) {

@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -161,13 +160,13 @@ func FuzzEval(f *testing.F) {
 
 // expected is the outcome by definition.
 func expected(t *testing.T, name, x, y string) string {
-	a, b := numberOf(t, x).rat(t), numberOf(t, y).rat(t)
+	a, b := numberOf(t, x).rat(), numberOf(t, y).rat()
 	if b.Sign() == 0 && (name == "/" || name == "%") {
-		return "!total cannot be computed: " + errDivision.Error()
+		return "!total cannot be computed: " + string(errDivision)
 	}
-	result, err := reference(operations[name].exact(a, b), name == "/")
-	if reason := failure(""); errors.As(err, &reason) {
-		return "!total cannot be computed: " + reason.Error()
+	result, why := reference(operations[name].exact(a, b), name == "/")
+	if why != "" {
+		return "!total cannot be computed: " + string(why)
 	}
 	text, err := decimal.Append(nil, []byte(result.FloatString(200)))
 	if err != nil {

@@ -1,15 +1,18 @@
 package compute
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 
-	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/checker"
+	"cel.dev/cel-go/common/containers"
 	"cel.dev/cel-go/common/decls"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/parser"
+
+	"pintu/internal/dataset"
 )
 
 // The types of the language. They are opaque to CEL, which lets null stand for a value of each of them
@@ -18,78 +21,86 @@ var (
 	numberType  = types.NewOpaqueType("number")
 	stringType  = types.NewOpaqueType("string")
 	booleanType = types.NewOpaqueType("boolean")
-	patternType = types.NewOpaqueType("pattern")
 	anyType     = types.NewTypeParamType("A")
 )
 
-// CEL's own && and || insist on its own bool, which cannot be null: ours stand in their place.
-const (
-	and = "@and"
-	or  = "@or"
+var (
+	typeOf = map[dataset.Kind]*types.Type{dataset.Number: numberType, dataset.String: stringType, dataset.Bool: booleanType}
+	kindOf = map[*types.Type]dataset.Kind{numberType: dataset.Number, stringType: dataset.String, booleanType: dataset.Bool}
 )
 
-// function is an operator or a function with one list of arguments.
+// CEL's own && and || insist on its own bool, which cannot be null: ours stand in their place. matches
+// has its pattern taken away when that is compiled.
+const (
+	and     = "@and"
+	or      = "@or"
+	matches = "matches"
+)
+
+// function is an operator or a function with one list of arguments. One of the last three computes it
+// from values that are there; without any it is a kind of node of its own.
 type function struct {
 	name   string
 	member bool // called as argument.name(…)
 	args   []*types.Type
 	result *types.Type
-	bind   cel.OverloadOpt // nil: CEL knows it
+	one    func(out, a *value) failure
+	two    func(out, a, b *value) failure
+	three  func(out, a, b, c *value) failure
 }
 
 // functions is the whole language: CEL's own library is left out.
 var functions = func() []function {
 	n, s, b := numberType, stringType, booleanType
+	args := func(args ...*types.Type) []*types.Type { return args }
 	return []function{
-		{operators.Conditional, false, list(b, anyType, anyType), anyType, nil},
-		{and, false, list(b, b), b, lenient(cel.BinaryBinding(both))},
-		{or, false, list(b, b), b, lenient(cel.BinaryBinding(either))},
-		{operators.LogicalNot, false, list(b), b, unary(not)},
-		{operators.Equals, false, list(anyType, anyType), b, nil},
-		{operators.NotEquals, false, list(anyType, anyType), b, nil},
-		{operators.In, false, list(anyType, types.NewListType(anyType)), b, cel.BinaryBinding(in)},
+		{name: operators.Conditional, args: args(b, anyType, anyType), result: anyType},
+		{name: and, args: args(b, b), result: b},
+		{name: or, args: args(b, b), result: b},
+		{name: operators.LogicalNot, args: args(b), result: b, one: not},
+		{name: operators.Equals, args: args(anyType, anyType), result: b},
+		{name: operators.NotEquals, args: args(anyType, anyType), result: b},
+		{name: operators.In, args: args(anyType, types.NewListType(anyType)), result: b},
 
-		{operators.Less, false, list(n, n), b, binary(func(x, y *number) (types.Bool, error) { return compare(x, y) < 0, nil })},
-		{operators.LessEquals, false, list(n, n), b, binary(func(x, y *number) (types.Bool, error) { return compare(x, y) <= 0, nil })},
-		{operators.Greater, false, list(n, n), b, binary(func(x, y *number) (types.Bool, error) { return compare(x, y) > 0, nil })},
-		{operators.GreaterEquals, false, list(n, n), b, binary(func(x, y *number) (types.Bool, error) { return compare(x, y) >= 0, nil })},
-		{operators.Less, false, list(s, s), b, binary(func(x, y types.String) (types.Bool, error) { return x < y, nil })},
-		{operators.LessEquals, false, list(s, s), b, binary(func(x, y types.String) (types.Bool, error) { return x <= y, nil })},
-		{operators.Greater, false, list(s, s), b, binary(func(x, y types.String) (types.Bool, error) { return x > y, nil })},
-		{operators.GreaterEquals, false, list(s, s), b, binary(func(x, y types.String) (types.Bool, error) { return x >= y, nil })},
+		{name: operators.Less, args: args(n, n), result: b, two: byNumber(func(c int) bool { return c < 0 })},
+		{name: operators.LessEquals, args: args(n, n), result: b, two: byNumber(func(c int) bool { return c <= 0 })},
+		{name: operators.Greater, args: args(n, n), result: b, two: byNumber(func(c int) bool { return c > 0 })},
+		{name: operators.GreaterEquals, args: args(n, n), result: b, two: byNumber(func(c int) bool { return c >= 0 })},
+		{name: operators.Less, args: args(s, s), result: b, two: byText(func(c int) bool { return c < 0 })},
+		{name: operators.LessEquals, args: args(s, s), result: b, two: byText(func(c int) bool { return c <= 0 })},
+		{name: operators.Greater, args: args(s, s), result: b, two: byText(func(c int) bool { return c > 0 })},
+		{name: operators.GreaterEquals, args: args(s, s), result: b, two: byText(func(c int) bool { return c >= 0 })},
 
-		{operators.Add, false, list(n, n), n, binary(add)},
-		{operators.Subtract, false, list(n, n), n, binary(subtract)},
-		{operators.Multiply, false, list(n, n), n, binary(multiply)},
-		{operators.Divide, false, list(n, n), n, binary(divide)},
-		{operators.Modulo, false, list(n, n), n, binary(remainder)},
-		{operators.Negate, false, list(n), n, unary(negate)},
-		{"round", false, list(n), n, unary(round)},
-		{"round", false, list(n, n), n, binary(roundPlaces)},
-		{"floor", false, list(n), n, unary(floor)},
-		{"ceil", false, list(n), n, unary(ceil)},
-		{"number", false, list(s), n, unary(toNumber)},
+		{name: operators.Add, args: args(n, n), result: n, two: ofNumbers((*number).add)},
+		{name: operators.Subtract, args: args(n, n), result: n, two: ofNumbers((*number).subtract)},
+		{name: operators.Multiply, args: args(n, n), result: n, two: ofNumbers((*number).multiply)},
+		{name: operators.Divide, args: args(n, n), result: n, two: ofNumbers((*number).divide)},
+		{name: operators.Modulo, args: args(n, n), result: n, two: ofNumbers((*number).remainder)},
+		{name: operators.Negate, args: args(n), result: n, one: ofNumber((*number).negate)},
+		{name: "round", args: args(n), result: n, one: ofNumber((*number).round)},
+		{name: "round", args: args(n, n), result: n, two: ofNumbers((*number).roundPlaces)},
+		{name: "floor", args: args(n), result: n, one: ofNumber((*number).floor)},
+		{name: "ceil", args: args(n), result: n, one: ofNumber((*number).ceil)},
+		{name: "number", args: args(s), result: n, one: toNumber},
 
-		{operators.Add, false, list(s, s), s, binary(concat)},
-		{"string", false, list(n), s, unary(toText)},
-		{"size", false, list(s), n, unary(size)},
-		{"size", true, list(s), n, unary(size)},
-		{"startsWith", true, list(s, s), b, binary(startsWith)},
-		{"endsWith", true, list(s, s), b, binary(endsWith)},
-		{"contains", true, list(s, s), b, binary(contains)},
-		{"matches", true, list(s, patternType), b, binary(matches)},
-		{"lowerAscii", true, list(s), s, unary(lower)},
-		{"upperAscii", true, list(s), s, unary(upper)},
-		{"trim", true, list(s), s, unary(trim)},
-		{"substring", true, list(s, n), s, binary(substringFrom)},
-		{"substring", true, list(s, n, n), s, cel.FunctionBinding(substringBetween)},
+		{name: operators.Add, args: args(s, s), result: s, two: concat},
+		{name: "string", args: args(n), result: s, one: toText},
+		{name: "size", args: args(s), result: n, one: size},
+		{name: "size", member: true, args: args(s), result: n, one: size},
+		{name: "startsWith", member: true, args: args(s, s), result: b, two: startsWith},
+		{name: "endsWith", member: true, args: args(s, s), result: b, two: endsWith},
+		{name: "contains", member: true, args: args(s, s), result: b, two: contains},
+		{name: matches, member: true, args: args(s, s), result: b},
+		{name: "lowerAscii", member: true, args: args(s), result: s, one: lower},
+		{name: "upperAscii", member: true, args: args(s), result: s, one: upper},
+		{name: "trim", member: true, args: args(s), result: s, one: trim},
+		{name: "substring", member: true, args: args(s, n), result: s, two: substringFrom},
+		{name: "substring", member: true, args: args(s, n, n), result: s, three: substring},
 	}
 }()
 
-func list(args ...*types.Type) []*types.Type { return args }
-
 // id names an overload; CEL wants it to be unique.
-func (f function) id() string {
+func (f *function) id() string {
 	var b strings.Builder
 	b.WriteString(f.name)
 	if f.member {
@@ -102,119 +113,85 @@ func (f function) id() string {
 	return b.String()
 }
 
-func (f function) declare() cel.EnvOption {
-	overload := cel.Overload
-	if f.member {
-		overload = cel.MemberOverload
+var functionOf = func() map[string]*function {
+	byID := map[string]*function{}
+	for i := range functions {
+		byID[functions[i].id()] = &functions[i]
 	}
-	var bind []cel.OverloadOpt
-	if f.bind != nil {
-		bind = append(bind, f.bind)
-	}
-	return cel.Function(f.name, overload(f.id(), f.args, f.result, bind...), decls.DisableTypeGuards(true)) // the bindings judge their arguments, null among them
+	return byID
+}()
+
+// language is CEL without its own library, its macros and its own bounds.
+type language struct {
+	parser  *parser.Parser
+	checker *checker.Env
 }
 
-// unary lets CEL call f, which sees no null.
-func unary[A, R ref.Val](f func(A) (R, error)) cel.OverloadOpt {
-	return cel.UnaryBinding(func(arg ref.Val) ref.Val {
-		a, ok := arg.(A)
-		if !ok {
-			return types.WrapErr(errNull)
-		}
-		return result(f(a))
-	})
-}
-
-// binary is unary for two arguments.
-func binary[A, B, R ref.Val](f func(A, B) (R, error)) cel.OverloadOpt {
-	return cel.BinaryBinding(func(left, right ref.Val) ref.Val {
-		a, ok := left.(A)
-		b, okRight := right.(B)
-		if !ok || !okRight {
-			return types.WrapErr(errNull)
-		}
-		return result(f(a, b))
-	})
-}
-
-func result[R ref.Val](value R, err error) ref.Val {
+var celLanguage = sync.OnceValues(func() (*language, error) {
+	p, err := parser.NewParser(parser.Macros(), parser.ExpressionSizeCodePointLimit(MaxExpression), parser.MaxRecursionDepth(MaxDepth))
 	if err != nil {
-		return types.WrapErr(err)
+		return nil, err
 	}
-	return value
-}
-
-// lenient lets CEL call a binding with errors for arguments.
-func lenient(bind cel.OverloadOpt) cel.OverloadOpt {
-	return func(o *decls.OverloadDecl) (*decls.OverloadDecl, error) {
-		o, err := bind(o)
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	env, err := checker.NewEnv(containers.DefaultContainer, registry)
+	if err != nil {
+		return nil, err
+	}
+	for kind, t := range typeOf {
+		if err := env.AddIdents(decls.NewVariable(variableOf(kind), t)); err != nil {
+			return nil, err
+		}
+	}
+	for i := range functions {
+		decl, err := functions[i].declare()
 		if err != nil {
 			return nil, err
 		}
-		return cel.OverloadIsNonStrict()(o)
-	}
-}
-
-// both is &&. As CEL has it, one false side decides, whatever the other one is or fails with.
-func both(a, b ref.Val) ref.Val { return decide(a, b, types.False) }
-
-// either is ||, which one true side decides.
-func either(a, b ref.Val) ref.Val { return decide(a, b, types.True) }
-
-func decide(a, b ref.Val, decisive types.Bool) ref.Val {
-	x, okX := a.(types.Bool)
-	y, okY := b.(types.Bool)
-	switch {
-	case okX && x == decisive || okY && y == decisive:
-		return decisive
-	case types.IsError(a):
-		return a
-	case types.IsError(b):
-		return b
-	case !okX || !okY:
-		return types.WrapErr(errNull)
-	}
-	return !decisive
-}
-
-func not(b types.Bool) (types.Bool, error) { return !b, nil }
-
-// in compares as == does: null is in a list that has null.
-func in(value, list ref.Val) ref.Val {
-	items := list.(traits.Lister)
-	for it := items.Iterator(); it.HasNext() == types.True; {
-		if types.Equal(value, it.Next()) == types.True {
-			return types.True
+		if err := env.AddFunctions(decl); err != nil {
+			return nil, err
 		}
 	}
-	return types.False
-}
-
-func substringFrom(text types.String, start *number) (types.String, error) {
-	end, err := size(text)
-	if err != nil {
-		return "", err
-	}
-	return substring(text, start, end)
-}
-
-func substringBetween(args ...ref.Val) ref.Val {
-	text, ok := args[0].(types.String)
-	start, okStart := args[1].(*number)
-	end, okEnd := args[2].(*number)
-	if !ok || !okStart || !okEnd {
-		return types.WrapErr(errNull)
-	}
-	return result(substring(text, start, end))
-}
-
-// language is CEL's parser and checker with our functions instead of its own, without macros and with
-// bounds.
-var language = sync.OnceValues(func() (*cel.Env, error) {
-	options := []cel.EnvOption{cel.ClearMacros(), cel.HomogeneousAggregateLiterals(),
-		cel.ParserExpressionSizeLimit(MaxExpression), cel.ParserRecursionLimit(MaxDepth)}
-	for _, f := range functions {
-		options = append(options, f.declare())
-	}
-	return cel.NewCustomEnv(options...)
+	return &language{p, env}, nil
 })
+
+// variableOf names what stands for any field or literal of a kind. It cannot be written.
+func variableOf(kind dataset.Kind) string { return "@" + typeOf[kind].TypeName() }
+
+func (f *function) declare() (*decls.FunctionDecl, error) {
+	overload := decls.Overload
+	if f.member {
+		overload = decls.MemberOverload
+	}
+	return decls.NewFunction(f.name, overload(f.id(), f.args, f.result))
+}
+
+func not(out, a *value) failure {
+	out.truth = !a.truth
+	return ""
+}
+
+// byNumber and byText make an operator of what the comparison of its operands means to it.
+func byNumber(holds func(order int) bool) func(out, a, b *value) failure {
+	return func(out, a, b *value) failure {
+		out.truth = holds(compare(&a.number, &b.number))
+		return ""
+	}
+}
+
+func byText(holds func(order int) bool) func(out, a, b *value) failure {
+	return func(out, a, b *value) failure {
+		out.truth = holds(bytes.Compare(a.text, b.text))
+		return ""
+	}
+}
+
+func ofNumber(do func(z, x *number) failure) func(out, a *value) failure {
+	return func(out, a *value) failure { return do(&out.number, &a.number) }
+}
+
+func ofNumbers(do func(z, x, y *number) failure) func(out, a, b *value) failure {
+	return func(out, a, b *value) failure { return do(&out.number, &a.number, &b.number) }
+}

@@ -5,24 +5,22 @@ import (
 	"math/bits"
 	"strconv"
 
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
 	"github.com/cockroachdb/apd/v3"
 
 	"pintu/internal/decimal"
 )
 
 // number is an exact decimal: coef × 10^exp while that fits, which it nearly always does, else large.
-// It does not change once made. Every number of an expression, intermediate ones too, is one that
-// DynamoDB stores: at most 38 significant digits, magnitude 1E-130 to 9.99E+125.
+// Every number of an expression, intermediate ones too, is one that DynamoDB stores: at most 38
+// significant digits, magnitude 1E-130 to 9.99E+125. Methods set z to a result; their operands stay as
+// they are and are never z.
 type number struct {
-	types.Null // the conversions that a value of CEL must have and nothing here asks for
-	exp        int16
+	coef  int64        // not the least int64, so that it can be negated
+	large *apd.Decimal // reduced, never written to; nil: coef and exp hold the value
+	exp   int16
 	// rounded tells that this came from a quotient without end. What is computed from it is rounded to
 	// 38 digits again; of exact numbers, a result with more digits is an error.
 	rounded bool
-	coef    int64        // not the least int64, so that it can be negated
-	large   *apd.Decimal // reduced; nil: coef and exp hold the value
 }
 
 // Bounds of exp. Whatever coef is, they keep the number in range.
@@ -41,24 +39,18 @@ var powers = func() (p [19]int64) {
 }()
 
 // parse reads a canonical text (see package decimal).
-func (x *number) parse(text []byte) error {
-	*x = number{}
-	if x.parseSmall(text) {
-		return nil
+func (z *number) parse(text []byte) failure {
+	*z = number{}
+	if z.parseSmall(text) {
+		return ""
 	}
 	var d apd.Decimal
-	if _, _, err := d.SetString(string(text)); err != nil {
-		return err
-	}
-	parsed, err := settle(&d, false)
-	if err == nil {
-		*x = *parsed
-	}
-	return err
+	_, _, err := d.SetString(string(text))
+	return z.settle(&d, false, err)
 }
 
 // parseSmall reads up to 18 digits.
-func (x *number) parseSmall(text []byte) bool {
+func (z *number) parseSmall(text []byte) bool {
 	digits := text
 	if len(digits) > 0 && digits[0] == '-' {
 		digits = digits[1:]
@@ -81,14 +73,17 @@ func (x *number) parseSmall(text []byte) bool {
 	if len(digits) < len(text) {
 		coef = -coef
 	}
-	x.coef, x.exp = coef, int16(-places)
+	z.coef, z.exp = coef, int16(-places)
 	return true
 }
 
 // append writes the canonical text.
-func (x *number) append(dst []byte) ([]byte, error) {
+func (x *number) append(dst []byte) []byte {
 	if x.large == nil && x.exp == 0 {
-		return strconv.AppendInt(dst, x.coef, 10), nil
+		return strconv.AppendInt(dst, x.coef, 10)
+	}
+	if x.large == nil && x.exp < 0 && x.exp > -19 {
+		return x.appendFraction(dst)
 	}
 	var buf [64]byte
 	text := buf[:0]
@@ -98,19 +93,36 @@ func (x *number) append(dst []byte) ([]byte, error) {
 		text = append(strconv.AppendInt(text, x.coef, 10), 'E')
 		text = strconv.AppendInt(text, int64(x.exp), 10)
 	}
-	return decimal.Append(dst, text)
+	dst, err := decimal.Append(dst, text)
+	if err != nil {
+		panic("compute: " + err.Error()) // a number that is none of ours
+	}
+	return dst
 }
 
-// Type, Value and Equal are what the evaluation of an expression uses of ref.Val.
-func (x *number) Type() ref.Type { return numberType }
-
-// Value returns the number itself: there is no Go type that could hold every one.
-func (x *number) Value() any { return x }
-
-// Equal compares by value: 1.0 equals 1.
-func (x *number) Equal(other ref.Val) ref.Val {
-	y, ok := other.(*number)
-	return types.Bool(ok && compare(x, y) == 0)
+// appendFraction writes a small number with a point.
+func (x *number) appendFraction(dst []byte) []byte {
+	coef, places := magnitude(x.coef), int(-x.exp)
+	for places > 0 && coef%10 == 0 && coef > 0 {
+		coef /= 10
+		places--
+	}
+	if coef == 0 {
+		return append(dst, '0')
+	}
+	if x.coef < 0 {
+		dst = append(dst, '-')
+	}
+	unit := uint64(powers[places])
+	dst = strconv.AppendUint(dst, coef/unit, 10)
+	if places == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	start := len(dst)
+	dst = strconv.AppendUint(dst, unit+coef%unit, 10) // with a 1 where the point goes, so that no zero is lost
+	copy(dst[start:], dst[start+1:])
+	return dst[:len(dst)-1]
 }
 
 func compare(x, y *number) int {
@@ -127,102 +139,109 @@ func compare(x, y *number) int {
 	return 0
 }
 
-func add(x, y *number) (*number, error) {
+func (z *number) add(x, y *number) failure {
 	if a, b, exp, ok := align(x, y); ok {
 		if sum := a + b; (sum > a) == (b > 0) && sum != math.MinInt64 {
-			return &number{coef: sum, exp: exp, rounded: x.rounded || y.rounded}, nil
+			return z.small(sum, exp, x, y)
 		}
 	}
 	var d, wideX, wideY apd.Decimal
 	_, err := exact.Add(&d, x.wide(&wideX), y.wide(&wideY))
-	return settled(&d, x.rounded || y.rounded, err)
+	return z.settle(&d, x.rounded || y.rounded, err)
 }
 
-func subtract(x, y *number) (*number, error) {
+func (z *number) subtract(x, y *number) failure {
 	if a, b, exp, ok := align(x, y); ok {
 		if difference := a - b; (difference < a) == (b > 0) && difference != math.MinInt64 {
-			return &number{coef: difference, exp: exp, rounded: x.rounded || y.rounded}, nil
+			return z.small(difference, exp, x, y)
 		}
 	}
 	var d, wideX, wideY apd.Decimal
 	_, err := exact.Sub(&d, x.wide(&wideX), y.wide(&wideY))
-	return settled(&d, x.rounded || y.rounded, err)
+	return z.settle(&d, x.rounded || y.rounded, err)
 }
 
-func negate(x *number) (*number, error) {
-	z := *x
+func (z *number) negate(x *number) failure {
+	*z = *x
 	z.coef = -x.coef
 	if x.large != nil {
 		z.large = new(apd.Decimal).Neg(x.large)
 	}
-	return &z, nil
+	return ""
 }
 
-func multiply(x, y *number) (*number, error) {
+func (z *number) multiply(x, y *number) failure {
 	if x.large == nil && y.large == nil {
-		exp := int(x.exp) + int(y.exp)
+		exp := x.exp + y.exp
 		if coef, ok := times(x.coef, y.coef); ok && exp >= minSmallExp && exp <= maxSmallExp {
-			return &number{coef: coef, exp: int16(exp), rounded: x.rounded || y.rounded}, nil
+			return z.small(coef, exp, x, y)
 		}
 	}
 	var d, wideX, wideY apd.Decimal
 	_, err := exact.Mul(&d, x.wide(&wideX), y.wide(&wideY))
-	return settled(&d, x.rounded || y.rounded, err)
+	return z.settle(&d, x.rounded || y.rounded, err)
 }
 
 // divide is exact where the quotient has at most 38 digits, else rounded to 38, half to even.
-func divide(x, y *number) (*number, error) {
-	if y.isZero() {
-		return nil, errDivision
-	}
-	if z, ok := divideSmall(x, y); ok {
-		return z, nil
+func (z *number) divide(x, y *number) failure {
+	switch {
+	case y.isZero():
+		return errDivision
+	case x.large == nil && y.large == nil && z.divideSmall(x, y):
+		return ""
 	}
 	var d, wideX, wideY apd.Decimal
 	inexact, err := rounding.Quo(&d, x.wide(&wideX), y.wide(&wideY))
-	return settled(&d, x.rounded || y.rounded || inexact.Inexact(), err)
+	return z.settle(&d, x.rounded || y.rounded || inexact.Inexact(), err)
 }
 
 // divideSmall finds the quotients that end within what an int64 holds.
-func divideSmall(x, y *number) (*number, bool) {
-	if x.large != nil || y.large != nil {
-		return nil, false
-	}
-	coef, exp := x.coef, int(x.exp)-int(y.exp)
+func (z *number) divideSmall(x, y *number) bool {
+	coef, exp := x.coef, x.exp-y.exp
 	for coef%y.coef != 0 {
 		var ok bool
 		if coef, ok = times(coef, 10); !ok {
-			return nil, false
+			return false
 		}
 		exp--
 	}
-	if exp < minSmallExp || exp > maxSmallExp {
-		return nil, false
-	}
-	return &number{coef: coef / y.coef, exp: int16(exp), rounded: x.rounded || y.rounded}, true
+	return exp >= minSmallExp && exp <= maxSmallExp && z.small(coef/y.coef, exp, x, y) == ""
 }
 
 // remainder has the sign of x; the quotient that it belongs to is cut off at the point.
-func remainder(x, y *number) (*number, error) {
+func (z *number) remainder(x, y *number) failure {
 	if y.isZero() {
-		return nil, errDivision
+		return errDivision
 	}
 	if a, b, exp, ok := align(x, y); ok {
-		return &number{coef: a % b, exp: exp, rounded: x.rounded || y.rounded}, nil
+		return z.small(a%b, exp, x, y)
 	}
 	var d, wideX, wideY apd.Decimal
 	_, err := exact.Rem(&d, x.wide(&wideX), y.wide(&wideY))
-	return settled(&d, x.rounded || y.rounded, err)
+	return z.settle(&d, x.rounded || y.rounded, err)
+}
+
+func (z *number) round(x *number) failure { return z.roundTo(x, 0, apd.RoundHalfEven) }
+func (z *number) floor(x *number) failure { return z.roundTo(x, 0, apd.RoundFloor) }
+func (z *number) ceil(x *number) failure  { return z.roundTo(x, 0, apd.RoundCeiling) }
+
+func (z *number) roundPlaces(x, places *number) failure {
+	n, ok := places.integer()
+	if !ok || n < -decimal.MaxExponent || n > -decimal.MinExponent {
+		return errPlaces
+	}
+	return z.roundTo(x, n, apd.RoundHalfEven)
 }
 
 // roundTo rounds to a number of places after the point; negative ones are before it. The result is
 // what was asked for, so it counts as exact.
-func roundTo(x *number, places int, how apd.Rounder) (*number, error) {
+func (z *number) roundTo(x *number, places int, how apd.Rounder) failure {
 	var wide, d apd.Decimal
 	w := x.wide(&wide)
 	drop := -places - int(w.Exponent)
 	if drop <= 0 {
-		return &number{coef: x.coef, exp: x.exp, large: x.large}, nil
+		*z = number{coef: x.coef, exp: x.exp, large: x.large}
+		return ""
 	}
 	unit := new(apd.BigInt).Exp(apd.NewBigInt(10), apd.NewBigInt(int64(drop)), nil)
 	var rest apd.BigInt
@@ -231,22 +250,17 @@ func roundTo(x *number, places int, how apd.Rounder) (*number, error) {
 		d.Coeff.Add(&d.Coeff, apd.NewBigInt(1))
 	}
 	d.Negative, d.Exponent = w.Negative, int32(-places)
-	return settle(&d, false)
+	return z.settle(&d, false, nil)
 }
 
 func (x *number) isZero() bool { return x.large == nil && x.coef == 0 }
 
 // integer gives the value of a whole number of few digits.
 func (x *number) integer() (int, bool) {
-	var buf [decimal.MaxDigits]byte
-	if x.large != nil || x.exp > 9 || compare(x, maxInteger) > 0 || compare(x, minInteger) < 0 {
+	if compare(x, maxInteger) > 0 || compare(x, minInteger) < 0 {
 		return 0, false
 	}
-	text, err := x.append(buf[:0])
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(string(text))
+	n, err := strconv.Atoi(string(x.append(nil)))
 	return n, err == nil
 }
 
@@ -309,34 +323,39 @@ func (x *number) wide(d *apd.Decimal) *apd.Decimal {
 	return d.SetFinite(x.coef, int32(x.exp))
 }
 
-func settled(d *apd.Decimal, rounded bool, err error) (*number, error) {
-	if err != nil {
-		return nil, err
-	}
-	return settle(d, rounded)
+// small takes a result that fits.
+func (z *number) small(coef int64, exp int16, x, y *number) failure {
+	*z = number{coef: coef, exp: exp, rounded: x.rounded || y.rounded}
+	return ""
 }
 
-// settle judges the result of an operation. It takes d over.
-func settle(d *apd.Decimal, rounded bool) (*number, error) {
+// settle judges the result of an operation of apd, and takes d over.
+func (z *number) settle(d *apd.Decimal, rounded bool, err error) failure {
+	if err != nil {
+		return errRange // exponents are bounded, so that apd finds nothing else to complain of
+	}
 	d.Reduce(d)
 	if d.NumDigits() > decimal.MaxDigits {
 		if !rounded {
-			return nil, errPrecision
+			return errPrecision
 		}
 		if _, err := rounding.Round(d, d); err != nil {
-			return nil, err
+			return errRange
 		}
 		d.Reduce(d)
 	}
 	leading := int(d.Exponent) + int(d.NumDigits()) - 1
 	if !d.IsZero() && (leading < decimal.MinExponent || leading > decimal.MaxExponent) {
-		return nil, errRange
+		return errRange
 	}
-	if coef := d.Coeff.Int64(); d.Coeff.IsInt64() && d.Exponent >= minSmallExp && d.Exponent <= maxSmallExp {
-		if d.Negative {
-			coef = -coef
-		}
-		return &number{coef: coef, exp: int16(d.Exponent), rounded: rounded}, nil
+	*z = number{rounded: rounded}
+	if !d.Coeff.IsInt64() || d.Exponent < minSmallExp || d.Exponent > maxSmallExp {
+		z.large = d
+		return ""
 	}
-	return &number{large: d, rounded: rounded}, nil
+	z.coef, z.exp = d.Coeff.Int64(), int16(d.Exponent)
+	if d.Negative {
+		z.coef = -z.coef
+	}
+	return ""
 }

@@ -1,141 +1,139 @@
 package compute
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
-	"strings"
 	"unicode/utf8"
-
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"github.com/cockroachdb/apd/v3"
 
 	"pintu/internal/dataset"
 	"pintu/internal/decimal"
 )
 
-// pattern is the second argument of matches, compiled with the expression.
-type pattern struct {
-	types.Null // as in number
-	re         *regexp.Regexp
-}
-
-// Type names the pattern's type, which no value of a row has.
-func (p *pattern) Type() ref.Type { return patternType }
-
-func matches(text types.String, p *pattern) (types.Bool, error) {
-	if len(text) > dataset.MaxPatternCell {
-		return false, errPattern
+// matcher is matches with its pattern.
+func matcher(re *regexp.Regexp) func(out, a *value) failure {
+	return func(out, a *value) failure {
+		if len(a.text) > dataset.MaxPatternCell {
+			return errPattern
+		}
+		out.truth = re.Match(a.text)
+		return ""
 	}
-	return types.Bool(p.re.MatchString(string(text))), nil
 }
 
-func concat(a, b types.String) (types.String, error) {
-	if len(a)+len(b) > MaxText {
-		return "", errTextSize
+func concat(out, a, b *value) failure {
+	if len(a.text)+len(b.text) > MaxText {
+		return errTextSize
 	}
-	return a + b, nil
+	out.buf = append(append(out.buf[:0], a.text...), b.text...)
+	out.text = out.buf
+	return ""
 }
 
-func size(text types.String) (*number, error) {
-	return &number{coef: int64(utf8.RuneCountInString(string(text)))}, nil
+func size(out, a *value) failure {
+	out.number = number{coef: int64(utf8.RuneCount(a.text))}
+	return ""
 }
 
-func startsWith(text, prefix types.String) (types.Bool, error) {
-	return types.Bool(strings.HasPrefix(string(text), string(prefix))), nil
+func startsWith(out, a, prefix *value) failure {
+	out.truth = bytes.HasPrefix(a.text, prefix.text)
+	return ""
 }
 
-func endsWith(text, suffix types.String) (types.Bool, error) {
-	return types.Bool(strings.HasSuffix(string(text), string(suffix))), nil
+func endsWith(out, a, suffix *value) failure {
+	out.truth = bytes.HasSuffix(a.text, suffix.text)
+	return ""
 }
 
-func contains(text, part types.String) (types.Bool, error) {
-	return types.Bool(strings.Contains(string(text), string(part))), nil
+func contains(out, a, part *value) failure {
+	out.truth = bytes.Contains(a.text, part.text)
+	return ""
 }
 
 // lower and upper change the letters of ASCII alone: what others become depends on the language and on
 // the version of Unicode.
-func lower(text types.String) (types.String, error) { return replaceLetters(text, 'A', 'Z'), nil }
-func upper(text types.String) (types.String, error) { return replaceLetters(text, 'a', 'z'), nil }
+func lower(out, a *value) failure { return out.replaceLetters(a.text, 'A', 'Z') }
+func upper(out, a *value) failure { return out.replaceLetters(a.text, 'a', 'z') }
 
 // replaceLetters changes the case of the letters from first to last.
-func replaceLetters(text types.String, first, last byte) types.String {
-	changed := []byte(text)
-	for i, c := range changed {
+func (v *value) replaceLetters(text []byte, first, last byte) failure {
+	v.buf = append(v.buf[:0], text...)
+	for i, c := range v.buf {
 		if c >= first && c <= last {
-			changed[i] = c ^ ('a' ^ 'A')
+			v.buf[i] = c ^ ('a' ^ 'A')
 		}
 	}
-	return types.String(changed)
+	v.text = v.buf
+	return ""
 }
 
-func trim(text types.String) (types.String, error) {
-	return types.String(strings.TrimSpace(string(text))), nil
+func trim(out, a *value) failure {
+	out.text = bytes.TrimSpace(a.text)
+	return ""
 }
 
 // substring counts in characters, from 0; end is not part of it.
-func substring(text types.String, start, end *number) (types.String, error) {
-	from, ok := start.integer()
-	to, okTo := end.integer()
-	if !ok || !okTo || from < 0 || to < from {
-		return "", errSubstring
-	}
-	rest, ok := skip(string(text), from)
+func substring(out, a, start, end *value) failure {
+	to, ok := end.number.integer()
 	if !ok {
-		return "", errSubstring
+		return errSubstring
 	}
-	tail, ok := skip(rest, to-from)
+	if why := substringFrom(out, a, start); why != "" {
+		return why
+	}
+	from, _ := start.number.integer()
+	rest, ok := skip(out.text, to-from)
 	if !ok {
-		return "", errSubstring
+		return errSubstring
 	}
-	return types.String(rest[:len(rest)-len(tail)]), nil
+	out.text = out.text[:len(out.text)-len(rest)]
+	return ""
+}
+
+func substringFrom(out, a, start *value) failure {
+	from, ok := start.number.integer()
+	if !ok {
+		return errSubstring
+	}
+	if out.text, ok = skip(a.text, from); !ok {
+		return errSubstring
+	}
+	return ""
 }
 
 // skip cuts off the first characters of a text that has that many.
-func skip(text string, characters int) (string, bool) {
-	if characters > len(text) {
-		return "", false
+func skip(text []byte, characters int) ([]byte, bool) {
+	if characters < 0 || characters > len(text) {
+		return nil, false
 	}
 	for ; characters > 0; characters-- {
-		if text == "" {
-			return "", false
+		if len(text) == 0 {
+			return nil, false
 		}
-		_, n := utf8.DecodeRuneInString(text)
+		_, n := utf8.DecodeRune(text)
 		text = text[n:]
 	}
 	return text, true
 }
 
 // toText writes plain digits, as a record shows them.
-func toText(x *number) (types.String, error) {
-	var buf [64]byte
-	text, err := x.append(buf[:0])
-	return types.String(text), err
+func toText(out, a *value) failure {
+	out.buf = a.number.append(out.buf[:0])
+	out.text = out.buf
+	return ""
 }
 
 // toNumber reads what a field of type number takes by default.
-func toNumber(text types.String) (*number, error) {
-	canonical, err := decimal.Append(nil, []byte(text))
+func toNumber(out, a *value) failure {
+	var err error
+	out.buf, err = decimal.Append(out.buf[:0], a.text)
 	switch {
 	case errors.Is(err, decimal.ErrPrecision):
-		return nil, errPrecision
+		return errPrecision
 	case errors.Is(err, decimal.ErrRange):
-		return nil, errRange
+		return errRange
 	case err != nil:
-		return nil, errNumber
+		return errNumber
 	}
-	x := new(number)
-	return x, x.parse(canonical)
-}
-
-func round(x *number) (*number, error) { return roundTo(x, 0, apd.RoundHalfEven) }
-func floor(x *number) (*number, error) { return roundTo(x, 0, apd.RoundFloor) }
-func ceil(x *number) (*number, error)  { return roundTo(x, 0, apd.RoundCeiling) }
-
-func roundPlaces(x, places *number) (*number, error) {
-	n, ok := places.integer()
-	if !ok || n < -decimal.MaxExponent || n > -decimal.MinExponent {
-		return nil, errPlaces
-	}
-	return roundTo(x, n, apd.RoundHalfEven)
+	return out.number.parse(out.buf)
 }
