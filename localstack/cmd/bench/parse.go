@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"time"
 
 	"pintu/internal/dataset"
@@ -60,7 +62,7 @@ func (b *bench) parse() error {
 			c.rows = rows
 		}
 	}
-	fmt.Printf("\nParsing %d MB, %d rows with quoted newlines, best of %d\n", parseBytes>>20, contenders[0].rows, rounds)
+	fmt.Printf("\nParsing %d MB, %d rows with quoted newlines: per second of processor time, best of %d\n", parseBytes>>20, contenders[0].rows, rounds)
 	base := contenders[0]
 	show(base.name, speed(base.best), "MB/s")
 	bars := []float64{0, 6, 1.8, 0.5}
@@ -109,7 +111,9 @@ func prepare(path string) (rowio.Layout, *dataset.Binding, error) {
 	return layout, binding, err
 }
 
-// timed runs one contender over the data of the file. The file is in the page cache after the first round.
+// timed runs one contender over the data of the file, which is in the page cache after the first round. What
+// counts is processor time of the whole process, garbage collection included: on a machine that others
+// use too, time on the clock measures them.
 func timed(path string, from int64, run func(io.Reader) (int64, error)) (time.Duration, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -119,9 +123,18 @@ func timed(path string, from int64, run func(io.Reader) (int64, error)) (time.Du
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return 0, 0, err
 	}
-	began := time.Now()
+	runtime.GC() // the one before pays for its own garbage
+	began := processorTime()
 	rows, err := run(f)
-	return time.Since(began), rows, err
+	return processorTime() - began, rows, err
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it cannot fail with these arguments
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func standard(r io.Reader) (rows int64, err error) {
