@@ -222,7 +222,8 @@ type Stalled struct {
 	Since     time.Time
 	Queue     string
 	Reason    string
-	Chunk     int // -1 for the plan
+	Silent    bool // no message of it failed: they were lost, and are sent again
+	Chunk     int  // -1 for the plan
 	ExpiresAt time.Time
 }
 

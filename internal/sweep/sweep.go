@@ -209,13 +209,13 @@ func (s *Sweeper) wake(ctx context.Context, j job.Job, looks int) error {
 
 func (s *Sweeper) wakeChunk(ctx context.Context, j *job.Job, c importer.Chunk, looks int) error {
 	switch {
-	case c.Done, c.Stalled != nil && !stopping(*j):
+	case c.Done, c.Stalled != nil && !c.Stalled.Silent && !stopping(*j):
 		return nil // a stalled chunk's message lies in the dead-letter queue; a second one would follow it there
 	case c.Stalled != nil && looks > silentLooks:
 		return s.abandon(ctx, j, c)
 	}
 	if looks == silentLooks {
-		mark := job.Stalled{Since: s.now().UTC(), Queue: string(job.HintProcess), Reason: "silent: its messages came to nothing", Chunk: c.Index,
+		mark := job.Stalled{Since: s.now().UTC(), Queue: string(job.HintProcess), Reason: "silent: its messages came to nothing", Silent: true, Chunk: c.Index,
 			ExpiresAt: s.now().Add(14 * 24 * time.Hour).UTC()}
 		if err := s.store.MarkStalled(ctx, *j, mark); err != nil && !errors.Is(err, job.ErrMoved) {
 			return err
