@@ -211,7 +211,7 @@ func (s *Sweeper) wakeChunk(ctx context.Context, j *job.Job, c importer.Chunk, l
 	switch {
 	case c.Done, c.Stalled != nil && !c.Stalled.Silent && !stopping(*j):
 		return nil // a stalled chunk's message lies in the dead-letter queue; a second one would follow it there
-	case c.Stalled != nil && looks > silentLooks:
+	case c.Stalled != nil && looks > silentLooks && !(c.Stalled.Silent && s.now().Before(c.Stalled.ExpiresAt)):
 		return s.abandon(ctx, j, c)
 	}
 	if looks == silentLooks {
