@@ -136,7 +136,7 @@ func TestRun(t *testing.T) {
 		"stood still three times":              {3, nil, "process plan", 3, 1},
 		"stood still four times":               {4, nil, "process plan", 4, 0},
 		"stalled":                              {2, func(s *system, _ *job.Job) { s.chunks[1].Stalled = &job.Stalled{} }, "plan", 2, 0},
-		"stalled since its messages were lost": {4, func(s *system, _ *job.Job) { s.chunks[1].Stalled = &job.Stalled{Silent: true} }, "process plan", 4, 0},
+		"stalled since its messages were lost": {4, func(s *system, _ *job.Job) { s.chunks[1].Stalled = &job.Stalled{Silent: true, ExpiresAt: now.Add(time.Hour)} }, "process plan", 4, 0},
 		"stalled and to be stopped": {2, func(s *system, j *job.Job) {
 			s.chunks[1].Stalled = &job.Stalled{}
 			j.Stop = &job.Failure{}
