@@ -47,16 +47,24 @@ type stored struct {
 	kept     map[string][]item           // the rows themselves by the job's partition key
 	actives  map[string]item             // by "tenant#client"
 	slots    map[string]item             // by dataset partition key
-	waiting  map[string]string           // dataset partition keys by the ids of jobs in line
+	waiting  map[string][]place          // by dataset partition key
 	intents  []item                      // idempotency and deduplication records
 	records  []item
 	problems []string
 }
 
+// place is a job's place in the line of a dataset, in the order of its sort key.
+type place struct {
+	sk  string
+	all bool // waits until all slots are free
+}
+
+func (p place) jobID() string { return p.sk[strings.LastIndexByte(p.sk, '#')+1:] }
+
 // Run audits.
 func Run(ctx context.Context, c Config) (Report, error) {
 	s := &stored{jobs: map[string]job.Job{}, due: map[string]bool{}, chunks: map[string][]importer.Chunk{}, rejected: map[string]int64{},
-		rows: map[string][]int64{}, kept: map[string][]item{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string]string{}}
+		rows: map[string][]int64{}, kept: map[string][]item{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string][]place{}}
 	digest := sha256.New()
 	each := func(table string, f func(item) error) error {
 		return scan(ctx, c.DB, table, func(it item) error {
@@ -127,7 +135,7 @@ func (s *stored) sort(it item) error {
 	case kind == "dataset" && sk == "slots":
 		s.slots[pk] = it
 	case kind == "dataset" && strings.HasPrefix(sk, "wait#"):
-		s.waiting[sk[strings.LastIndexByte(sk, '#')+1:]] = pk
+		s.waiting[pk] = append(s.waiting[pk], place{sk, it["all"] != nil})
 	case kind == "idem", kind == "dedupe":
 		s.intents = append(s.intents, it)
 	}
@@ -313,32 +321,50 @@ func (s *stored) checkCounters() {
 	}
 }
 
-// checkSlots checks that slots are held by jobs that are not over, each once, that who waits is queued, and
-// that no epoch was given twice.
+// checkSlots checks that slots are held by jobs that are not over, one each or all, that who waits is queued,
+// and that no epoch was given twice.
 func (s *stored) checkSlots() {
-	holds, epochs := map[string]string{}, map[string]string{}
+	holds, waits, epochs := map[string][]int{}, map[string]bool{}, map[string]string{}
 	for pk, it := range s.slots {
 		s.checkLine(pk, it, holds)
 	}
-	for _, j := range s.jobs {
-		slot, held := holds[string(j.ID)]
-		moving := j.Status == job.Queued || j.Status == job.Running
-		if held != (moving && j.Slot != job.NoSlot) || held && slot != fmt.Sprint(j.Slot) {
-			s.complain("%s is %s with slot %d, the dataset says %q", j.ID, j.Status, j.Slot, slot)
+	for _, line := range s.waiting {
+		for _, p := range line {
+			waits[p.jobID()] = true
 		}
-		if _, waits := s.waiting[string(j.ID)]; waits != (j.Status == job.Queued && j.Slot == job.NoSlot) {
-			s.complain("%s is %s with slot %d, in line: %v", j.ID, j.Status, j.Slot, waits)
+	}
+	for _, j := range s.jobs {
+		var want []int
+		if moving := j.Status == job.Queued || j.Status == job.Running; moving && j.Slot != job.NoSlot {
+			want = []int{j.Slot}
+			if j.Exclusive() {
+				want = []int{0, 1, 2, 3}
+			}
+		}
+		if got := holds[string(j.ID)]; !slices.Equal(want, got) {
+			s.complain("%s is %s with slot %d, the dataset says it has %v", j.ID, j.Status, j.Slot, got)
+		}
+		if waits[string(j.ID)] != (j.Status == job.Queued && j.Slot == job.NoSlot) {
+			s.complain("%s is %s with slot %d, in line: %v", j.ID, j.Status, j.Slot, waits[string(j.ID)])
 		}
 		epoch := fmt.Sprint(j.Tenant, "#", j.Spec.Dataset, "#", j.Epoch)
 		if other := epochs[epoch]; j.Epoch != 0 && other != "" {
 			s.complain("%s and %s have epoch %d of one dataset", min(other, string(j.ID)), max(other, string(j.ID)), j.Epoch)
 		}
 		epochs[epoch] = string(j.ID)
+		delete(holds, string(j.ID))
+		delete(waits, string(j.ID))
+	}
+	for jobID := range holds {
+		s.complain("%s holds a slot and does not exist", jobID)
+	}
+	for jobID := range waits {
+		s.complain("%s waits for a slot and does not exist", jobID)
 	}
 }
 
-// checkLine looks at the slots of one dataset: nobody holds two, nobody waits beside a free one.
-func (s *stored) checkLine(pk string, it item, holds map[string]string) {
+// checkLine looks at the slots of one dataset: nobody waits for what is free.
+func (s *stored) checkLine(pk string, it item, holds map[string][]int) {
 	var line struct {
 		Holders []string
 		Waiting int
@@ -346,22 +372,21 @@ func (s *stored) checkLine(pk string, it item, holds map[string]string) {
 	if err := attributevalue.UnmarshalMap(it, &line); err != nil {
 		s.complain("slots of %s: %v", pk, err)
 	}
+	free := 0
 	for slot, holder := range line.Holders {
-		if _, twice := holds[holder]; twice {
-			s.complain("%s holds two slots", holder)
+		if holder == "" {
+			free++
+			continue
 		}
-		if holder != "" {
-			holds[holder] = fmt.Sprint(slot)
-		}
+		holds[holder] = append(holds[holder], slot)
 	}
-	waiting := 0
-	for _, dataset := range s.waiting {
-		if dataset == pk {
-			waiting++
-		}
+	waiting := s.waiting[pk]
+	slices.SortFunc(waiting, func(a, b place) int { return strings.Compare(a.sk, b.sk) })
+	if len(waiting) != line.Waiting {
+		s.complain("%s counts %d jobs in line, %d are", pk, line.Waiting, len(waiting))
 	}
-	if waiting != line.Waiting || waiting > 0 && slices.Contains(line.Holders, "") {
-		s.complain("%s counts %d jobs in line, %d are, slots: %q", pk, line.Waiting, waiting, line.Holders)
+	if len(waiting) > 0 && free > 0 && (!waiting[0].all || free == len(line.Holders)) {
+		s.complain("%s has jobs in line beside free slots: %q", pk, line.Holders)
 	}
 }
 

@@ -99,6 +99,45 @@ func TestCancelWaiting(t *testing.T) {
 	})
 }
 
+// An import that needs the dataset for itself waits until every slot is free, and nobody passes it in the
+// line meanwhile.
+func TestLineForAllSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var jobs [6]id.Job
+		for i := range jobs {
+			jobs[i] = w.upload("pairs", []byte(file("key,1")), func(s *job.ImportSpec) {
+				if i == 2 || i == 3 {
+					s.Atomicity = job.AllOrNothing
+				}
+			})
+			if _, err := w.jobs.Complete(t.Context(), w.caller, idempotency.Intent{}, jobs[i]); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		for _, step := range []struct {
+			cancel int // -1: nobody
+			want   string
+		}{
+			{-1, "0 1 waiting waiting waiting waiting"},
+			{0, "canceled 1 waiting waiting waiting waiting"},
+			{1, "canceled canceled 0 waiting waiting waiting"},
+			{4, "canceled canceled 0 waiting canceled waiting"},
+			{2, "canceled canceled canceled 0 canceled waiting"},
+			{3, "canceled canceled canceled canceled canceled 0"},
+		} {
+			if step.cancel >= 0 {
+				w.cancel(jobs[step.cancel])
+			}
+			if got := w.slots(jobs); got != step.want {
+				t.Errorf("slots %q, want %q", got, step.want)
+			}
+			w.audit(t)
+		}
+	})
+}
+
 // Between the look at a waiting job and its end, the job is given a slot: the cancel looks again and ends a
 // job that has one.
 func TestCancelWaitingJobThatGetsItsTurn(t *testing.T) {

@@ -181,13 +181,17 @@ func TestAuditSees(t *testing.T) {
 		"a counter of active jobs that is off":   {func(g *garden) { g.control(theActives, "active", 9) }, "counts 9 active"},
 		"a counter of uploads that is off":       {func(g *garden) { g.control(theActives, "uploading", 0) }, "0 uploading jobs"},
 		"a client without counters":              {func(g *garden) { g.remove(theActives) }, "has jobs and no counter"},
-		"a slot held by a job that is over":      {func(g *garden) { g.holders(string(g.done), 0) }, fmt.Sprintf("is partial with slot %d", 0)},
-		"a slot that is not held":                {func(g *garden) { g.holders("", 1) }, "the dataset says \"\""},
-		"a job that holds two slots":             {func(g *garden) { g.holders(string(g.queued), 0) }, "holds two slots"},
-		"a free slot beside a line":              {func(g *garden) { g.holders("", 3) }, "in line, 1 are, slots"},
-		"a job that waits nowhere":               {func(g *garden) { g.remove(g.waitKey()) }, "in line: false"},
-		"a line that counts wrong":               {func(g *garden) { g.control(theSlots, "Waiting", 2) }, "counts 2 jobs in line"},
-		"an epoch given twice":                   {func(g *garden) { g.control(theJob(g.queued), "Epoch", g.job(g.running).Epoch) }, "of one dataset"},
+		"a slot held by a job that is over":      {func(g *garden) { g.holders(string(g.done), 0) }, "is partial with slot 0"},
+		"a slot that is not held":                {func(g *garden) { g.holders("", 1) }, "the dataset says it has []"},
+		"a job that holds two slots":             {func(g *garden) { g.holders(string(g.queued), 0) }, "the dataset says it has [0 1]"},
+		"a slot held by nobody":                  {func(g *garden) { g.holders("job_x", 1) }, "job_x holds a slot and does not exist"},
+		"somebody unknown in line": {func(g *garden) {
+			g.put(at{"dataset#acme#pairs", "wait#999999999999999#job_x"}, nil)
+		}, "job_x waits for a slot and does not exist"},
+		"a free slot beside a line": {func(g *garden) { g.holders("", 3) }, "beside free slots"},
+		"a job that waits nowhere":  {func(g *garden) { g.remove(g.waitKey()) }, "in line: false"},
+		"a line that counts wrong":  {func(g *garden) { g.control(theSlots, "Waiting", 2) }, "counts 2 jobs in line"},
+		"an epoch given twice":      {func(g *garden) { g.control(theJob(g.queued), "Epoch", g.job(g.running).Epoch) }, "of one dataset"},
 		"a key that names no job": {func(g *garden) {
 			g.put(at{"idem#acme#loader#x", "idem"}, map[string]types.AttributeValue{"ref": &types.AttributeValueMemberS{Value: "job_x"}})
 		}, "idem names job_x"},
