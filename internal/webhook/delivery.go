@@ -49,6 +49,8 @@ const (
 	MaxQueueDelay = 15 * time.Minute
 	// queueGrace is how late a delayed message may be before sweep sends another.
 	queueGrace = 2 * time.Minute
+	// lookAgain is how long a message that sweep sent may wait in the queue before it sends another.
+	lookAgain = 5 * time.Minute
 )
 
 // Answers of Claim that are no faults: there is nothing to do now.
@@ -161,6 +163,21 @@ func (d Delivery) Redeliver(now time.Time) Delivery {
 		return d.wait(now, now)
 	}
 	return d
+}
+
+// Look moves the due time of a delivery that is due: a message for it is about to be sent, and another only when
+// that one comes to nothing. ok is false when it is not due.
+func (d Delivery) Look(now time.Time) (_ Delivery, ok bool) {
+	if d.State != Pending || now.Before(d.DueAt) {
+		return d, false
+	}
+	d.DueAt = now.Add(lookAgain)
+	return d, true
+}
+
+// Hint is the message for the next try.
+func (d Delivery) Hint() Hint {
+	return Hint{Tenant: d.Tenant, DeliveryID: d.ID, RequestID: d.RequestID}
 }
 
 // Destination names whom a delivery depends on: the receiver's scheme, host and port, within the tenant. What
