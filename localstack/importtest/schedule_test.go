@@ -426,11 +426,11 @@ func (s *schedule) nothing() {
 // quiet lets everything that is still under way come to its end undisturbed: frozen processes and old
 // messages too.
 func (s *schedule) quiet() {
-	s.chances, s.maxTries = chances{}, 1_000
+	s.chances, s.maxTries = chances{}, 100
 	for _, p := range s.live {
 		p.frozen = false
 	}
-	for {
+	for range 20_000 {
 		s.settled()
 		gates := s.standing()
 		s.w.mu.Lock()
@@ -447,4 +447,9 @@ func (s *schedule) quiet() {
 			return
 		}
 	}
+	s.w.t.Error("it does not come to rest")
+	for _, p := range slices.Clone(s.live) {
+		s.kill(p)
+	}
+	s.settled()
 }
