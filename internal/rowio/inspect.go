@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -247,11 +248,12 @@ func padding(s string) []string {
 }
 
 // refuseDuplicates names every column whose name another one has. Nameless
-// columns are no duplicates of each other.
+// columns are no duplicates of each other, and those of RejectWriter may stand
+// as often as rows went round: nobody reads them.
 func refuseDuplicates(names []string) error {
 	at := map[string][]int{}
 	for i, n := range names {
-		if n != "" {
+		if n != "" && !slices.Contains(RejectColumns, n) {
 			at[n] = append(at[n], i+1)
 		}
 	}
