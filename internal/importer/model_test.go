@@ -67,6 +67,7 @@ const (
 	judgeBlind      mutant = "a row is written to another record than the one that was judged"
 	noBeside        mutant = "a version that another import made meanwhile is as good as an old one"
 	noWork          mutant = "what an earlier attempt wrote is a conflict"
+	noSince         mutant = "a reprocessing takes what was changed since its input was imported"
 	closeBlind      mutant = "closing the plan sets the number of chunks that was seen, whatever was added since"
 	addToClosed     mutant = "a chunk is added to a closed plan"
 	countApart      mutant = "a chunk is counted in a write of its own"
@@ -75,7 +76,7 @@ const (
 )
 
 var mutants = []mutant{markAfter, noMark, noSecondRun, keepCounters, takeBlind, keepLarger, replayDuplicate, claimInPlace, checkpointBlind,
-	noBatch, shortBatch, stopStarted, overwriteLater, noFence, sameEpoch, tryBlind, judgeBlind, noBeside, noWork, closeBlind, addToClosed, countApart, endOverCancel, endAgain}
+	noBatch, shortBatch, stopStarted, overwriteLater, noFence, sameEpoch, tryBlind, judgeBlind, noBeside, noWork, noSince, closeBlind, addToClosed, countApart, endOverCancel, endAgain}
 
 func TestModel(t *testing.T) {
 	if *oneSeed != 0 {
@@ -166,7 +167,7 @@ func newSim(seed uint64, m mutant) *sim {
 		if rng.IntN(10) < 3 {
 			h := s.hash()
 			s.before[string(k)] = h
-			s.records[string(k)] = &simRecord{hash: h[:], version: 1, writer: beforeAll, changed: beforeAll, found: map[int64]int64{}}
+			s.records[string(k)] = &simRecord{hash: h[:], version: 1, writer: beforeAll, changed: beforeAll, found: map[int64]simFound{}}
 		}
 	}
 	s.line.lastEpoch = beforeAll
@@ -183,7 +184,12 @@ func (s *sim) draw(i int, keys string) *simJob {
 		head: simHead{status: job.Uploading, slot: job.NoSlot}}
 	if i > 0 && rng.IntN(3) == 0 {
 		j.retryOf = s.jobs[i-1]
-		j.rows, j.rules = j.retryOf.rows, j.retryOf.rules
+		j.rows, j.rules = slices.Clone(j.retryOf.rows), j.retryOf.rules
+		if j.reprocess = rng.IntN(2) == 0; j.reprocess {
+			for row := range j.rows {
+				j.rows[row].hash = s.hash()
+			}
+		}
 		return j
 	}
 	j.rules = Rules{OnConflict: []OnConflict{Update, Update, Skip, Reject, IfUnchanged}[rng.IntN(5)], LastWins: rng.IntN(3) == 0}
@@ -412,9 +418,12 @@ func (s *sim) checkKey(j *simJob, key string, rows []int, e *Entry) map[int]Outc
 		return out
 	}
 	out[stays] = e.outcome()
-	writer := s.records[key].found[j.head.epoch]
-	if keeps := j.rules.OnConflict == Skip || j.rules.OnConflict == Reject; keeps && writer != 0 && !slices.Contains(j.rules.Work, writer) {
-		s.complain("job %d: key %s was written by %d and taken all the same", j.id, key, writer)
+	found := s.records[key].found[j.head.epoch]
+	if keeps := j.rules.OnConflict == Skip || j.rules.OnConflict == Reject; keeps && found.writer != 0 && !slices.Contains(j.rules.Work, found.writer) {
+		s.complain("job %d: key %s was written by %d and taken all the same", j.id, key, found.writer)
+	}
+	if since := j.since(); since != 0 && found.changed > since && !slices.Contains(j.rules.Work, found.changed) {
+		s.complain("job %d: key %s was changed by %d since %d and taken all the same", j.id, key, found.changed, since)
 	}
 	s.checkAlone(j, key, e)
 	return out

@@ -37,8 +37,8 @@ type simRecord struct {
 	hash            []byte
 	version         int64
 	writer, changed int64
-	entries         [simSlots]*Entry // never changed in place
-	found           map[int64]int64  // by epoch: who had written the record when that import took it; not stored
+	entries         [simSlots]*Entry   // never changed in place
+	found           map[int64]simFound // by epoch: the record as that import took it first; not stored
 }
 
 // simHead is the item of a job; workers read copies of it.
@@ -59,6 +59,8 @@ type simChunk struct {
 	counts                               simCounts
 }
 
+type simFound struct{ writer, changed int64 }
+
 type simRow struct {
 	key    string
 	hash   Hash
@@ -71,6 +73,7 @@ type simJob struct {
 	rows             []simRow
 	rules            Rules
 	retryOf          *simJob
+	reprocess        bool // runs the rows of retryOf again by another version: their contents differ
 	chunkRows, batch int
 	head             simHead
 	chunks           []*simChunk
@@ -99,7 +102,7 @@ type simStore struct {
 func (s *simStore) record(key string) *simRecord {
 	r := s.records[key]
 	if r == nil {
-		r = &simRecord{found: map[int64]int64{}}
+		r = &simRecord{found: map[int64]simFound{}}
 		s.records[key] = r
 	}
 	return r
@@ -167,7 +170,7 @@ func (r *simRecord) allows(w Write) bool {
 // took remembers whose record it was that an import took first.
 func (r *simRecord) took(w Write) {
 	if _, again := r.found[w.Epoch]; !again {
-		r.found[w.Epoch] = r.writer
+		r.found[w.Epoch] = simFound{r.writer, r.changed}
 	}
 }
 
@@ -296,6 +299,16 @@ func (s *simStore) work(j *simJob) (epochs []int64) {
 		epochs = append(epochs, e)
 	}
 	return epochs
+}
+
+// since gives the epoch of the job whose input a reprocessing, or a retry of one, runs again.
+func (j *simJob) since() int64 {
+	for ; j != nil; j = j.retryOf {
+		if j.reprocess {
+			return j.retryOf.head.epoch
+		}
+	}
+	return 0
 }
 
 func (l *simLine) free() int { return slices.Index(l.holders[:], nil) }

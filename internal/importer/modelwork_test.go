@@ -94,7 +94,10 @@ func (w *simWorker) submit(j *simJob) bool {
 			return false
 		}
 	}
-	j.rules.Work = w.s.work(j)
+	j.rules.Work, j.rules.Since = w.s.work(j), j.since()
+	if w.s.mutant == noSince {
+		j.rules.Since = 0
+	}
 	for {
 		var revision int64
 		w.call(func() { revision = w.s.line.revision })
