@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"strconv"
@@ -100,29 +101,32 @@ func (x *number) append(dst []byte) []byte {
 	return dst
 }
 
-// appendFraction writes a small number with a point.
+// appendFraction writes a small number with a point, from its last digit to its first.
 func (x *number) appendFraction(dst []byte) []byte {
 	coef, places := magnitude(x.coef), int(-x.exp)
-	for places > 0 && coef%10 == 0 && coef > 0 {
-		coef /= 10
-		places--
-	}
 	if coef == 0 {
 		return append(dst, '0')
 	}
+	for places > 0 && coef%10 == 0 {
+		coef /= 10
+		places--
+	}
+	var buf [24]byte // a sign, 19 digits and a point, or 0 and 18 places
+	at := len(buf)
+	for left := places; coef > 0 || left >= 0; left-- {
+		if left == 0 && places > 0 {
+			at--
+			buf[at] = '.'
+		}
+		at--
+		buf[at] = byte('0' + coef%10)
+		coef /= 10
+	}
 	if x.coef < 0 {
-		dst = append(dst, '-')
+		at--
+		buf[at] = '-'
 	}
-	unit := uint64(powers[places])
-	dst = strconv.AppendUint(dst, coef/unit, 10)
-	if places == 0 {
-		return dst
-	}
-	dst = append(dst, '.')
-	start := len(dst)
-	dst = strconv.AppendUint(dst, unit+coef%unit, 10) // with a 1 where the point goes, so that no zero is lost
-	copy(dst[start:], dst[start+1:])
-	return dst[:len(dst)-1]
+	return append(dst, buf[at:]...)
 }
 
 func compare(x, y *number) int {
@@ -239,8 +243,12 @@ func (z *number) roundTo(x *number, places int, how apd.Rounder) failure {
 	var wide, d apd.Decimal
 	w := x.wide(&wide)
 	drop := -places - int(w.Exponent)
-	if drop <= 0 {
+	switch {
+	case drop <= 0:
 		*z = number{coef: x.coef, exp: x.exp, large: x.large}
+		return ""
+	case x.large == nil && drop < len(powers) && -places >= minSmallExp && -places <= maxSmallExp:
+		*z = number{coef: roundCoef(x.coef, powers[drop], how), exp: int16(-places)}
 		return ""
 	}
 	unit := new(apd.BigInt).Exp(apd.NewBigInt(10), apd.NewBigInt(int64(drop)), nil)
@@ -251,6 +259,29 @@ func (z *number) roundTo(x *number, places int, how apd.Rounder) failure {
 	}
 	d.Negative, d.Exponent = w.Negative, int32(-places)
 	return z.settle(&d, false, nil)
+}
+
+// roundCoef divides by a power of ten and rounds.
+func roundCoef(coef, unit int64, how apd.Rounder) int64 {
+	quotient, rest := coef/unit, coef%unit
+	if rest == 0 {
+		return quotient
+	}
+	half := cmp.Compare(2*magnitude(rest), uint64(unit))
+	away := half > 0 || half == 0 && quotient%2 != 0
+	switch how {
+	case apd.RoundFloor:
+		away = coef < 0
+	case apd.RoundCeiling:
+		away = coef > 0
+	}
+	switch {
+	case away && coef < 0:
+		return quotient - 1
+	case away:
+		return quotient + 1
+	}
+	return quotient
 }
 
 func (x *number) isZero() bool { return x.large == nil && x.coef == 0 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,14 +26,16 @@ type Value struct {
 	Text []byte
 }
 
-// Row is what a good source row becomes. Its buffers are used again: everything in it holds until the
-// next Check with the same Row.
+// Row is what a good source row becomes. Its buffers are its own and used again: everything in it holds
+// until the next Check with the same Row.
 type Row struct {
 	Key    []byte   // text of the primary key, see Check
 	Hash   [16]byte // of the content, see Check
 	Values []Value  // one per field in schema order, then the computed ones; a missing column is Null
 
-	text, scratch []byte
+	text   []byte // of values that are not canonical in their cells
+	part   []byte // of a key
+	sealed []byte // what the hash is of, and the memory of all values after it
 }
 
 // Violation is the first reason why a row cannot be applied. Message is for people and holds no value
@@ -69,18 +72,21 @@ func (b *Binding) Check(fields [][]byte, row *Row) *Violation {
 		if at := b.at[i]; at >= 0 {
 			cell = fields[at]
 		}
-		if c.isMissing(cell) {
+		switch {
+		case c.isMissing(cell):
 			if c.required {
 				return violation(fault.MissingValue, c, "is missing")
 			}
 			row.Values = append(row.Values, Value{})
-			continue
+		case c.anyText:
+			row.Values = append(row.Values, Value{String, cell})
+		default:
+			value, v := c.check(row, cell)
+			if v != nil {
+				return v
+			}
+			row.Values = append(row.Values, value)
 		}
-		value, v := c.check(row, cell)
-		if v != nil {
-			return v
-		}
-		row.Values = append(row.Values, value)
 	}
 	if v := row.key(b.schema); v != nil {
 		return v
@@ -88,7 +94,7 @@ func (b *Binding) Check(fields [][]byte, row *Row) *Violation {
 	if v := b.schema.compute(row); v != nil {
 		return v
 	}
-	row.hash(b.schema)
+	row.seal(b.schema)
 	return nil
 }
 
@@ -135,21 +141,30 @@ func blank(text []byte) bool {
 // another encoding needs another version, and makes every record look changed once.
 const hashVersion = 1
 
-// hash covers version, then per non-null value: length and bytes of the name, kind, length and bytes
-// of the text; lengths are unsigned varints, so that no two rows give the same bytes.
-func (row *Row) hash(s *Schema) {
-	buf := append(row.scratch[:0], hashVersion)
+// seal makes the hash and gives the row memory of its own for its values, which may be in their cells
+// until then. The hash covers version, then per non-null value: length and bytes of the name, kind,
+// length and bytes of the text; lengths are unsigned varints, so that no two rows give the same bytes.
+func (row *Row) seal(s *Schema) {
+	size := 1
+	for i := range row.Values {
+		size += len(s.hashPrefix[i]) + binary.MaxVarintLen32 + len(row.Values[i].Text)
+	}
+	buf := slices.Grow(row.sealed[:0], size)[:size]
+	buf[0] = hashVersion
+	end := 1
 	for _, i := range s.hashOrder {
 		v := &row.Values[i]
 		if v.Kind == Null {
 			continue
 		}
-		buf = append(buf, s.hashPrefix[i]...)
-		buf = binary.AppendUvarint(buf, uint64(len(v.Text)))
-		buf = append(buf, v.Text...)
+		end += copy(buf[end:], s.hashPrefix[i])
+		end += binary.PutUvarint(buf[end:], uint64(len(v.Text)))
+		start := end
+		end += copy(buf[end:], v.Text)
+		v.Text = buf[start:end:end]
 	}
-	row.scratch = buf
-	sum := sha256.Sum256(buf)
+	row.sealed = buf
+	sum := sha256.Sum256(buf[:end])
 	copy(row.Hash[:], sum[:])
 }
 
@@ -163,8 +178,8 @@ func (row *Row) key(s *Schema) *Violation {
 			if n > 0 {
 				row.Key = append(row.Key, ',')
 			}
-			row.scratch = appendNFC(row.scratch[:0], row.Values[i].Text)
-			row.Key = appendJSONString(row.Key, row.scratch)
+			row.part = appendNFC(row.part[:0], row.Values[i].Text)
+			row.Key = appendJSONString(row.Key, row.part)
 		}
 		row.Key = append(row.Key, ']')
 	}
@@ -176,8 +191,23 @@ func (row *Row) key(s *Schema) *Violation {
 
 // appendNFC costs a scan for text that is normal already, as nearly all text is.
 func appendNFC(dst, text []byte) []byte {
-	if norm.NFC.QuickSpan(text) == len(text) {
+	if isASCII(text) || norm.NFC.QuickSpan(text) == len(text) {
 		return append(dst, text...)
 	}
 	return norm.NFC.Append(dst, text...)
+}
+
+func isASCII(text []byte) bool {
+	for len(text) >= 8 {
+		if binary.LittleEndian.Uint64(text)&0x8080808080808080 != 0 {
+			return false
+		}
+		text = text[8:]
+	}
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"pintu/internal/decimal"
@@ -48,17 +49,22 @@ type column struct {
 	pattern                 *regexp.Regexp
 	enum                    map[string]bool
 	onlyNull                bool // none of the constraints above but required
+	onlyEmpty               bool // missing is the empty text alone
+	anyText                 bool // every text is a value of the field
 }
 
-// caster reads a cell, appends its canonical text to buf and returns buf and that text; or it returns
-// why the cell is not of the type, as the end of a sentence that starts with the field's name. Text
-// may stand behind other bytes that were appended on the way.
+// caster reads a cell and returns its canonical text, which is in the cell or behind other bytes that
+// were appended to buf on the way; or it returns why the cell is not of the type, as the end of a
+// sentence that starts with the field's name.
 type caster func(buf, cell []byte) (grown, text []byte, reason string)
 
 // bound is one of minimum, maximum and their exclusive forms.
 type bound struct {
 	name, shown string // shown: as a person would write it
 	text        []byte // canonical
+	low         bool   // a minimum
+	exclusive   bool
+	whole       int // digits before the point, of a number that is not negative; else 0
 }
 
 // newCaster makes a column that reads texts but checks no constraint. The field has been judged: its
@@ -99,7 +105,12 @@ func newColumn(f *field, missing []string) (*column, error) {
 	}
 	for _, name := range boundNames {
 		if text, ok := f.bounds[name]; ok {
-			c.bounds = append(c.bounds, bound{name, string(c.appendCell(nil, []byte(text))), []byte(text)})
+			b := bound{name: name, shown: string(c.appendCell(nil, []byte(text))), text: []byte(text),
+				low: strings.HasSuffix(strings.ToLower(name), "minimum"), exclusive: strings.HasPrefix(name, "exclusive")}
+			if c.kind == Number {
+				b.whole = wholeDigits(b.text)
+			}
+			c.bounds = append(c.bounds, b)
 		}
 	}
 	if f.pattern != "" {
@@ -115,6 +126,8 @@ func newColumn(f *field, missing []string) (*column, error) {
 		}
 	}
 	c.onlyNull = c.minLength < 0 && c.maxLength < 0 && len(c.bounds) == 0 && c.pattern == nil && c.enum == nil
+	c.onlyEmpty = len(c.missing) == 1 && c.missing[0] == ""
+	c.anyText = c.onlyNull && !c.inKey && (f.typ == "string" || f.typ == "any") && f.format == "default"
 	return c, nil
 }
 
@@ -178,8 +191,8 @@ func leastSize(re *syntax.Regexp) int {
 // isMissing tests the text as it stands in the file, before it is read as anything. A nil cell is a
 // null of its own: a JSON null, or a member that is not there.
 func (c *column) isMissing(cell []byte) bool {
-	if cell == nil {
-		return true
+	if c.onlyEmpty || cell == nil {
+		return len(cell) == 0
 	}
 	for _, text := range c.missing {
 		if string(cell) == text {
@@ -220,19 +233,41 @@ func (c *column) violated(text []byte) string {
 func (c *column) outOfBounds(text []byte) string {
 	for i := range c.bounds {
 		b := &c.bounds[i]
-		order := c.compare(text, b.text)
-		switch {
-		case b.name == "minimum" && order < 0:
-			return "is below the minimum " + b.shown
-		case b.name == "maximum" && order > 0:
-			return "is above the maximum " + b.shown
-		case b.name == "exclusiveMinimum" && order <= 0:
-			return "is not above the exclusive minimum " + b.shown
-		case b.name == "exclusiveMaximum" && order >= 0:
-			return "is not below the exclusive maximum " + b.shown
+		order := c.order(text, b)
+		if order == 0 && !b.exclusive || order > 0 && b.low || order < 0 && !b.low {
+			continue
 		}
+		return map[string]string{
+			"minimum":          "is below the minimum ",
+			"maximum":          "is above the maximum ",
+			"exclusiveMinimum": "is not above the exclusive minimum ",
+			"exclusiveMaximum": "is not below the exclusive maximum ",
+		}[b.name] + b.shown
 	}
 	return ""
+}
+
+// order compares a canonical text with a bound. Numbers of different length need no look at their digits.
+func (c *column) order(text []byte, b *bound) int {
+	if b.whole > 0 {
+		switch whole := wholeDigits(text); {
+		case whole > b.whole:
+			return 1
+		case whole > 0 && whole < b.whole:
+			return -1
+		}
+	}
+	return c.compare(text, b.text)
+}
+
+// wholeDigits counts the digits before the point of a canonical number. It is 0 for negative ones.
+func wholeDigits(number []byte) int {
+	for i, c := range number {
+		if c == '.' || c == '-' {
+			return i
+		}
+	}
+	return len(number)
 }
 
 // compare orders two canonical texts of the column's type.
@@ -249,8 +284,7 @@ func textCaster(valid func([]byte) bool, reason string) caster {
 		if valid != nil && !valid(cell) {
 			return buf, nil, reason
 		}
-		buf = append(buf, cell...)
-		return buf, buf[len(buf)-len(cell):], ""
+		return buf, cell, ""
 	}
 }
 
@@ -267,10 +301,14 @@ func newMomentCaster(typ string, l *layout) caster {
 	if l != nil {
 		read, reason = l.read, "is not a "+typ+" in the format of its field"
 	}
+	written := typ == "date" && l == nil // as it is read
 	return func(buf, cell []byte) ([]byte, []byte, string) {
 		m, ok := read(cell)
-		if !ok {
+		switch {
+		case !ok:
 			return buf, nil, reason
+		case written:
+			return buf, cell, ""
 		}
 		start := len(buf)
 		buf = m.append(buf, typ)

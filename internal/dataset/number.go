@@ -14,6 +14,7 @@ func newNumberCaster(f *field) caster {
 	if f.typ == "integer" {
 		read, kind = decimal.AppendInteger, "is not an integer (digits only: no decimal point, no exponent)"
 	}
+	integer := f.typ == "integer"
 	plain := f.groupChar == "" && f.bareNumber && (f.typ == "integer" || f.decimalChar == ".")
 	decimalChar, groupChar := []byte(f.decimalChar), []byte(f.groupChar)
 	return func(buf, cell []byte) ([]byte, []byte, string) {
@@ -28,6 +29,9 @@ func newNumberCaster(f *field) caster {
 				return buf, nil, kind
 			}
 		}
+		if digits, ok := canonicalPart(cell, integer); ok {
+			return buf, digits, ""
+		}
 		start := len(buf)
 		grown, err := read(buf, cell)
 		switch err {
@@ -39,6 +43,40 @@ func newNumberCaster(f *field) caster {
 			return buf, nil, "cannot be stored: " + err.Error()
 		}
 	}
+}
+
+// canonicalPart finds the canonical text inside a short cell of digits, with or without minus and point,
+// by leaving off zeros behind the point. Everything else is for package decimal to judge.
+func canonicalPart(cell []byte, integer bool) ([]byte, bool) {
+	digits := cell
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	point := -1
+	for i, c := range digits {
+		switch {
+		case c == '.' && point < 0 && i > 0 && !integer:
+			point = i
+		case c < '0' || c > '9':
+			return nil, false
+		}
+	}
+	whole := len(digits)
+	if point >= 0 {
+		whole = point
+	}
+	if whole == 0 || len(digits) > decimal.MaxDigits || digits[0] == '0' { // 0.5 and 007 are rare
+		return nil, false
+	}
+	if point >= 0 {
+		for cell[len(cell)-1] == '0' {
+			cell = cell[:len(cell)-1]
+		}
+		if cell[len(cell)-1] == '.' {
+			cell = cell[:len(cell)-1]
+		}
+	}
+	return cell, true
 }
 
 // stripAffixes takes the number out of a text such as "$95" or "EUR -95,00 net" (bareNumber false).
