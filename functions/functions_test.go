@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pintu/internal/app"
+	"pintu/internal/compute"
 	"pintu/internal/logline"
 )
 
@@ -85,12 +86,12 @@ func TestEventsReachTheirWork(t *testing.T) {
 		"api, health": {build: app.API, event: "api/testdata/health.json", status: 200, calls: map[string]int{}, log: `"route":"/v1/health"`},
 		"api, a token that nobody has": {build: app.API, event: "api/testdata/jobs.json", status: 401, code: "UNAUTHORIZED",
 			calls: map[string]int{}, log: `"code":"UNAUTHORIZED"`},
-		"datasets, a token that nobody has": {build: app.Datasets, event: "datasets/testdata/put.json", status: 401, code: "UNAUTHORIZED",
+		"datasets, a token that nobody has": {build: app.Datasets(compute.Evaluator), event: "datasets/testdata/put.json", status: 401, code: "UNAUTHORIZED",
 			calls: map[string]int{}, log: `"route":"/v1/datasets/{name}"`},
-		"datasets knows nothing else": {build: app.Datasets, event: "api/testdata/jobs.json", status: 404, code: "NOT_FOUND", calls: map[string]int{}, log: `"NOT_FOUND"`},
+		"datasets knows nothing else": {build: app.Datasets(compute.Evaluator), event: "api/testdata/jobs.json", status: 404, code: "NOT_FOUND", calls: map[string]int{}, log: `"NOT_FOUND"`},
 		"plan, a job that is gone is acknowledged": {build: app.Plan, event: "plan/testdata/message.json",
 			calls: map[string]int{"GetItem": 1}, log: `"queue":"plan"`},
-		"process, a message that cannot be read comes back": {build: app.Process, event: "process/testdata/broken.json",
+		"process, a message that cannot be read comes back": {build: app.Process(compute.Evaluator), event: "process/testdata/broken.json",
 			failed: []any{map[string]any{"itemIdentifier": "2e1424d4-f796-459a-8184-9c92662be6da"}},
 			calls:  map[string]int{"ChangeMessageVisibility": 1}, log: `"error":"message body: `},
 		"sweep looks at every shard": {build: app.Sweep, event: "sweep/testdata/tick.json", calls: map[string]int{"Query": 8}, log: `"looked":0`},

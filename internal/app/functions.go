@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"pintu/internal/aws/lambdaio"
+	"pintu/internal/dataset"
 	"pintu/internal/httpapi"
 	"pintu/internal/importer"
 	"pintu/internal/job"
@@ -28,32 +29,40 @@ func API(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
 	return lambdaio.API(h, log), nil
 }
 
+// Compute compiles the computed columns of a definition. The functions that need it are given it by their
+// mains: the compiler adds megabytes to every binary that this package is linked into with it.
+type Compute func(*dataset.Definition) (dataset.Evaluator, error)
+
 // Datasets builds the function behind PUT of datasets.
-func Datasets(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
-	p, err := newParts(ctx, c)
-	if err != nil {
-		return nil, err
+func Datasets(compute Compute) Build {
+	return func(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
+		p, err := newParts(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		h := httpapi.NewDatasets(httpapi.Config{Access: p.access, Datasets: p.datasets, Compute: compute, Log: log.Slog(), Now: p.now})
+		return lambdaio.API(h, log), nil
 	}
-	h := httpapi.NewDatasets(httpapi.Config{Access: p.access, Datasets: p.datasets, Log: log.Slog(), Now: p.now})
-	return lambdaio.API(h, log), nil
 }
 
 // Plan builds the function that reads the plan queue.
 func Plan(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
-	return messages(ctx, c, log, job.HintPlan, c.PlanQueueURL)
+	return messages(ctx, c, log, job.HintPlan, c.PlanQueueURL, nil)
 }
 
 // Process builds the function that reads the process queue.
-func Process(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
-	return messages(ctx, c, log, job.HintProcess, c.ProcessQueueURL)
+func Process(compute Compute) Build {
+	return func(ctx context.Context, c Config, log *logline.Logger) (Handler, error) {
+		return messages(ctx, c, log, job.HintProcess, c.ProcessQueueURL, compute)
+	}
 }
 
-func messages(ctx context.Context, c Config, log *logline.Logger, queue job.HintKind, url string) (Handler, error) {
+func messages(ctx context.Context, c Config, log *logline.Logger, queue job.HintKind, url string, compute Compute) (Handler, error) {
 	p, err := newParts(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	imports := importer.New(importer.Config{Store: p.store, Records: p.store, Quarantine: p.store, Rows: p.rows, Blob: p.blob, Definitions: newDefinitions(p.datasets),
+	imports := importer.New(importer.Config{Store: p.store, Records: p.store, Quarantine: p.store, Rows: p.rows, Blob: p.blob, Definitions: newDefinitions(p.datasets), Compute: compute,
 		Access: p.access, Hints: p.queues, Jobs: p.jobs, Now: p.now, ChunkBytes: c.ChunkBytes})
 	source := lambdaio.Source{Name: string(queue), MaxReceives: MaxReceives, Visibility: lambdaio.NewQueueVisibility(p.aws, url), Jitter: rand.Float64}
 	return lambdaio.Messages(source, worker.New(p.store, imports, p.now).Handle, log), nil

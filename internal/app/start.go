@@ -11,9 +11,12 @@ import (
 	"pintu/internal/logline"
 )
 
+// Build makes a function's handler.
+type Build func(context.Context, Config, *logline.Logger) (Handler, error)
+
 // Start runs a function: the environment is read, the parts are built, Lambda's loop begins. What is wrong
 // with the environment is told on stderr and ends the process, so that Lambda reports it as a failed start.
-func Start(build func(context.Context, Config, *logline.Logger) (Handler, error)) {
+func Start(build Build) {
 	ctx := context.Background()
 	handler, err := prepare(ctx, build)
 	if err != nil {
@@ -25,7 +28,7 @@ func Start(build func(context.Context, Config, *logline.Logger) (Handler, error)
 	lambda.StartWithOptions(handler, lambda.WithContext(ctx), lambda.WithEnableSIGTERM(func() { os.Exit(0) }))
 }
 
-func prepare(ctx context.Context, build func(context.Context, Config, *logline.Logger) (Handler, error)) (Handler, error) {
+func prepare(ctx context.Context, build Build) (Handler, error) {
 	c, err := ReadConfig(os.Getenv)
 	if err != nil {
 		return nil, err

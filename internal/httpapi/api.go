@@ -65,8 +65,10 @@ type Config struct {
 	Datasets Datasets
 	Records  Records
 	Rows     Rows
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Compute compiles the computed columns of a definition. Who serves PUT of datasets needs it.
+	Compute func(*dataset.Definition) (dataset.Evaluator, error)
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 type api struct{ Config }

@@ -23,6 +23,11 @@ func (a *api) putDataset(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if len(def.Computed) > 0 {
+		if _, err := a.Compute(def); err != nil {
+			return reply{}, err
+		}
+	}
 	in, err := c.intent(def)
 	if err != nil {
 		return reply{}, err

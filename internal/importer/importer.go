@@ -114,13 +114,15 @@ type Config struct {
 	Rows        RowRetries
 	Blob        Blob
 	Definitions Definitions
-	Access      Access
-	Hints       job.Hints
-	Jobs        Ender
-	Now         func() time.Time
-	ChunkBytes  int64 // target size of a chunk; pinned on each job by its plan
-	BatchRows   int   // rows between checkpoints; pinned likewise. 0 means DefaultBatchRows
-	InFlight    int   // rows written at once by one worker. 0 means DefaultInFlight
+	// Compute compiles the computed columns of a definition. Workers of chunks need it; it may be nil elsewhere.
+	Compute    func(*dataset.Definition) (dataset.Evaluator, error)
+	Access     Access
+	Hints      job.Hints
+	Jobs       Ender
+	Now        func() time.Time
+	ChunkBytes int64 // target size of a chunk; pinned on each job by its plan
+	BatchRows  int   // rows between checkpoints; pinned likewise. 0 means DefaultBatchRows
+	InFlight   int   // rows written at once by one worker. 0 means DefaultInFlight
 }
 
 // Defaults of a Config.

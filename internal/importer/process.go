@@ -68,6 +68,13 @@ func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled b
 	if err != nil {
 		return nil, err
 	}
+	if len(def.Computed) > 0 {
+		computed, err := im.Compute(def)
+		if err != nil {
+			return nil, fmt.Errorf("compile computed columns: %w", err)
+		}
+		schema = schema.WithEvaluator(computed)
+	}
 	l, err := lay(j, def, schema, j.Plan.Layout)
 	if err != nil {
 		return nil, err
@@ -77,7 +84,7 @@ func (im *Importer) newWorker(ctx context.Context, j job.Job, c Chunk, settled b
 		return nil, err
 	}
 	reader, hand := im.newRecords(ctx, j, body, c.At)
-	return &worker{im: im, job: j, chunk: c, settled: settled, body: body, laid: l, fields: def.FieldNames(), keyField: strings.Join(def.PrimaryKey(), ","),
+	return &worker{im: im, job: j, chunk: c, settled: settled, body: body, laid: l, fields: def.ColumnNames(), keyField: strings.Join(def.PrimaryKey(), ","),
 		reader: reader, hand: hand}, nil
 }
 
