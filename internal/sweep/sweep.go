@@ -142,8 +142,12 @@ func (s *Sweeper) work(ctx context.Context, j job.Job) error {
 		looks = j.Looks + 1
 	}
 	if looks > 0 && j.Status == job.Running {
-		if err := s.wake(ctx, j, looks); err != nil {
+		tried, err := s.wake(ctx, j, looks)
+		if err != nil {
 			return err
+		}
+		if !tried {
+			looks-- // only looks that sent something count as tries that came to nothing
 		}
 	}
 	// The due time moves first: a hint whose sending fails is sent by the next look.
@@ -187,21 +191,21 @@ func stopping(j job.Job) bool { return j.Stop != nil || !j.CancelRequestedAt.IsZ
 // stalled although no message of it failed, and a stalled chunk that is to stop is sent no more.
 const silentLooks = 3
 
-// wake sends the hints of all open chunks again, once nothing is waiting in the queue that could be them.
-func (s *Sweeper) wake(ctx context.Context, j job.Job, looks int) error {
+// wake sends the hints of all open chunks again, unless something waits in the queue that could be them.
+func (s *Sweeper) wake(ctx context.Context, j job.Job, looks int) (tried bool, err error) {
 	idle, err := s.queue.Idle(ctx, job.HintProcess)
 	if err != nil || !idle {
-		return err
+		return false, err
 	}
 	for from := 0; ; {
 		page, err := s.store.Chunks(ctx, j.Tenant, j.ID, from)
 		if err != nil || len(page) == 0 {
-			return err
+			return true, err
 		}
 		for _, c := range page {
 			from = c.Index + 1
 			if err := s.wakeChunk(ctx, &j, c, looks); err != nil {
-				return err
+				return true, err
 			}
 		}
 	}

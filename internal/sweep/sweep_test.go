@@ -130,12 +130,13 @@ func TestRun(t *testing.T) {
 		saved  int // looks; -1: nothing was saved
 		marks  int
 	}{
-		"moved since the last look":       {3, func(_ *system, j *job.Job) { j.Progress.RowsAccepted++ }, "plan", 0, 0},
-		"stood still once":                {1, nil, "process plan", 1, 0},
-		"stood still while messages wait": {1, func(s *system, _ *job.Job) { s.busy = true }, "plan", 1, 0},
-		"stood still three times":         {3, nil, "process plan", 3, 1},
-		"stood still four times":          {4, nil, "process plan", 4, 0},
-		"stalled":                         {2, func(s *system, _ *job.Job) { s.chunks[1].Stalled = &job.Stalled{} }, "plan", 2, 0},
+		"moved since the last look":                       {3, func(_ *system, j *job.Job) { j.Progress.RowsAccepted++ }, "plan", 0, 0},
+		"stood still once":                                {1, nil, "process plan", 1, 0},
+		"stood still while messages wait":                 {1, func(s *system, _ *job.Job) { s.busy = true }, "plan", 0, 0},
+		"stood still three times":                         {3, nil, "process plan", 3, 1},
+		"stood still while messages wait, the third time": {3, func(s *system, _ *job.Job) { s.busy = true }, "plan", 2, 0},
+		"stood still four times":                          {4, nil, "process plan", 4, 0},
+		"stalled":                                         {2, func(s *system, _ *job.Job) { s.chunks[1].Stalled = &job.Stalled{} }, "plan", 2, 0},
 		"stalled since its messages were lost": {4, func(s *system, _ *job.Job) {
 			s.chunks[1].Stalled = &job.Stalled{Silent: true, ExpiresAt: now.Add(time.Hour)}
 		}, "process plan", 4, 0},
