@@ -52,7 +52,10 @@ func (s *Stack) directories() (directories, error) {
 	d := directories{}
 	if s.cfg.Data != "" {
 		d = directories{filepath.Join(s.cfg.Data, "dynamodb"), filepath.Join(s.cfg.Data, "sqs"), filepath.Join(s.cfg.Data, "s3")}
-		return d, os.MkdirAll(d.s3, 0o700)
+		if err := os.MkdirAll(d.s3, 0o700); err != nil {
+			return d, err
+		}
+		return d, s.lock(s.cfg.Data)
 	}
 	temp, err := os.MkdirTemp("", "pintu-s3-")
 	if err != nil {

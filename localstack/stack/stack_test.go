@@ -249,6 +249,26 @@ func (s *system) get(key, version string) string {
 	return string(b)
 }
 
+// Reported: a second stack on the same directory came up and wrote into the journals of the first.
+func TestADirectoryBelongsToOneStack(t *testing.T) {
+	dir := t.TempDir()
+	held := &Stack{}
+	if err := held.lock(dir); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Start(t.Context(), Config{Root: root, Data: dir})
+	if err == nil {
+		s.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "another stack is running on "+dir) {
+		t.Errorf("started beside another stack: %v", err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, Config{Data: dir})
+}
+
 func TestObjectsAreReachedThroughTheOneEndpoint(t *testing.T) {
 	s := start(t, Config{})
 	first, second := s.put("k", "one"), s.put("k", strings.Repeat("two", 2<<20))
