@@ -7,18 +7,20 @@ import (
 	"pintu/internal/backoff"
 )
 
-// Destination is what is known of one receiver: how many tries are being made, and whether it can take any. It
-// is a breaker with half-open probes: after several failures in a row nothing is sent for a while, then one try
-// shows whether it is well again.
+// Destination is what is known of one receiver: how many tries are being made, and how many it may hold up. One
+// that is not known to be well gets one at a time, and one more for every good answer; a failure takes that back.
+// After several failures in a row nothing is sent for a while, then one try shows whether it is well again. So a
+// receiver that hangs holds up one worker, and one that has just begun to, a few.
 type Destination struct {
 	Failures  int                      // in a row
+	Good      int                      // answers since the last failure, counted up to maxInFlight
 	OpenUntil time.Time                // nothing is sent before, when Failures is at the limit
 	InFlight  map[DeliveryID]time.Time // tries being made, until when each is given up
 	Version   int64                    // the store's: every write raises it, and refuses to be made over another
 }
 
 const (
-	// maxInFlight is how many tries one receiver may hold up at a time.
+	// maxInFlight is how many tries one receiver may hold up at a time when it is well.
 	maxInFlight = 8
 	// maxFailures in a row open the breaker.
 	maxFailures = 5
@@ -26,7 +28,7 @@ const (
 	openBase = 30 * time.Second
 	openMax  = 10 * time.Minute
 	// crowded is how long a delivery waits for its turn when the destination is busy.
-	crowded = 5 * time.Second
+	crowded = 2 * time.Second
 	// spread parts those that wait for the same breaker.
 	spread = 30 * time.Second
 )
@@ -36,13 +38,10 @@ const (
 func (d Destination) Admit(delivery DeliveryID, now time.Time, last bool, jitter float64) (_ Destination, until time.Time, ok bool) {
 	d.InFlight = maps.Clone(d.InFlight)
 	maps.DeleteFunc(d.InFlight, func(_ DeliveryID, end time.Time) bool { return !now.Before(end) })
-	limit := maxInFlight
-	if d.Failures >= maxFailures && !last {
-		if now.Before(d.OpenUntil) {
-			return d, d.OpenUntil.Add(time.Duration(jitter * float64(spread))), false
-		}
-		limit = 1 // half open
+	if d.Failures >= maxFailures && !last && now.Before(d.OpenUntil) {
+		return d, d.OpenUntil.Add(time.Duration(jitter * float64(spread))), false
 	}
+	limit := min(1+d.Good, maxInFlight)
 	if _, mine := d.InFlight[delivery]; !mine && len(d.InFlight) >= limit {
 		return d, now.Add(crowded + time.Duration(jitter*float64(crowded))), false
 	}
@@ -59,9 +58,9 @@ func (d Destination) Settle(delivery DeliveryID, a Attempt, now time.Time, jitte
 	delete(d.InFlight, delivery)
 	switch {
 	case a.alive():
-		d.Failures, d.OpenUntil = 0, time.Time{}
+		d.Failures, d.Good, d.OpenUntil = 0, min(d.Good+1, maxInFlight), time.Time{}
 	case a.sick():
-		d.Failures++
+		d.Failures, d.Good = d.Failures+1, 0
 		if d.Failures >= maxFailures {
 			d.OpenUntil = now.Add(backoff.Exponential(d.Failures-maxFailures+1, openBase, openMax, jitter))
 		}

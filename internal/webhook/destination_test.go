@@ -93,20 +93,41 @@ func TestBreakerStaysOpenLongerAndLonger(t *testing.T) {
 }
 
 func TestLastTryPassesAnOpenBreakerInTurn(t *testing.T) {
-	d := broken(t)
-	for i := range maxInFlight {
-		var ok bool
-		if d, _, ok = d.Admit(DeliveryID(fmt.Sprint(i)), noon, true, 0); !ok {
-			t.Fatalf("last try %d is not admitted", i)
-		}
+	d, _, ok := broken(t).Admit("dlv_a", noon, true, 0)
+	if !ok {
+		t.Fatal("the last try waits for the breaker")
 	}
-	if _, _, ok := d.Admit("one more", noon, true, 0); ok {
+	if _, until, ok := d.Admit("dlv_b", noon, true, 0); ok || !until.Equal(noon.Add(crowded)) {
 		t.Error("the bound does not hold for last tries")
 	}
 }
 
-func TestTriesInFlightAreBounded(t *testing.T) {
+// places tells how many tries a destination takes at once.
+func places(d Destination) (n int) {
+	for {
+		var ok bool
+		if d, _, ok = d.Admit(DeliveryID(fmt.Sprint(n)), noon, false, 0); !ok {
+			return n
+		}
+		n++
+	}
+}
+
+func TestPlacesAreEarnedAndLost(t *testing.T) {
 	var d Destination
+	for i := range maxInFlight + 3 {
+		if got, want := places(d), min(1+i, maxInFlight); got != want {
+			t.Errorf("%d places after %d good answers, want %d", got, i, want)
+		}
+		d = try(t, d, well, noon)
+	}
+	if got := places(try(t, d, failed, noon)); got != 1 {
+		t.Errorf("%d places after a failure", got)
+	}
+}
+
+func TestTriesInFlightAreBounded(t *testing.T) {
+	d := Destination{Good: maxInFlight}
 	for i := range maxInFlight {
 		d, _, _ = d.Admit(DeliveryID(fmt.Sprint(i)), noon, false, 0)
 	}

@@ -70,12 +70,13 @@ type Server struct {
 
 	mu       sync.Mutex
 	received []Request
-	written  int64 // bytes of the last Huge answer that went out
+	written  int64          // bytes of the last Huge answer that went out
+	now, top map[string]int // requests in hand by path, and the most there were
 }
 
 // Start runs a receiver on ports of its own. tick is the pace of the trickling behaviours.
 func Start(tick time.Duration) (*Server, error) {
-	s := &Server{tick: tick, closing: make(chan struct{})}
+	s := &Server{tick: tick, closing: make(chan struct{}), now: map[string]int{}, top: map[string]int{}}
 	inflating() // not while somebody waits for the answer
 	certificate, err := untrusted()
 	if err != nil {
@@ -151,6 +152,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.keep(Request{At: time.Now(), Path: r.URL.Path, Header: r.Header.Clone(), Body: body})
+	defer s.count(r.URL.Path, -1)
 	switch b, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); Behaviour(b) {
 	case OK:
 		io.WriteString(w, "thank you")
@@ -187,11 +189,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) keep(r Request) {
+	s.count(r.Path, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.received) < maxKept {
 		s.received = append(s.received, r)
 	}
+}
+
+func (s *Server) count(path string, by int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now[path] += by
+	s.top[path] = max(s.top[path], s.now[path])
+}
+
+// AtOnce tells how many requests for a URL there were at the same time, at most.
+func (s *Server) AtOnce(url string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, top := range s.top {
+		if strings.HasSuffix(url, path) {
+			n = max(n, top)
+		}
+	}
+	return n
 }
 
 // hold waits until the sender has gone.

@@ -198,8 +198,11 @@ func (s *Store) DueDeliveries(ctx context.Context, shard int, now time.Time, lim
 
 // ListExhausted implements webhook.Lists.
 func (s *Store) ListExhausted(ctx context.Context, limit int) ([]webhook.Due, error) {
-	return s.dueDeliveries(ctx, dueExhausted, s.now(), limit)
+	return s.dueDeliveries(ctx, dueExhausted, endOfTime, limit)
 }
+
+// endOfTime is later than any time that is stored.
+var endOfTime = time.UnixMilli(1 << 52)
 
 func (s *Store) dueDeliveries(ctx context.Context, shard string, until time.Time, limit int) (due []webhook.Due, _ error) {
 	out, err := s.db.Query(ctx, &dynamodb.QueryInput{
