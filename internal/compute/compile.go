@@ -92,7 +92,6 @@ func (c *compiler) program() (*Program, error) {
 	for _, f := range c.fields {
 		p.names = append(p.names, f.Name)
 	}
-	slots := 0
 	for i := range c.columns {
 		e := &c.columns[i]
 		root, err := e.build(e.tree.Expr())
@@ -101,9 +100,8 @@ func (c *compiler) program() (*Program, error) {
 		}
 		slices.Sort(e.fields)
 		p.columns = append(p.columns, column{Computed: e.Computed, root: root, fields: slices.Compact(e.fields)})
-		slots = max(slots, e.slots)
+		p.slots = max(p.slots, e.slots)
 	}
-	p.frames.New = func() any { return &frame{fields: make([]value, len(p.used)), slots: make([]value, slots)} }
 	return p, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"sync"
 	"unicode/utf8"
 
 	"pintu/internal/dataset"
@@ -39,7 +38,7 @@ type Program struct {
 	names   []string // of the fields of the schema
 	used    []int    // the fields that the expressions refer to
 	columns []column
-	frames  sync.Pool // of *frame
+	slots   int // values of the largest expression
 }
 
 // column is one computed column.
@@ -91,20 +90,21 @@ func clip(text string) string {
 // division by zero, a number that cannot be stored, a text that is too long and a fraction in a column
 // of type integer are TRANSFORM_FAILED, class code; the message holds no value of the row.
 func (p *Program) Eval(row *dataset.Row) *dataset.Violation {
-	f := p.frames.Get().(*frame)
+	f, ours := row.Work.(*frame)
+	if !ours || f.program != p {
+		f = &frame{program: p, fields: make([]value, len(p.used)), slots: make([]value, p.slots)}
+		row.Work = f
+	}
 	for i, place := range p.used {
 		f.fields[i].read(row.Values[place])
 	}
-	var v *dataset.Violation
 	for i := range p.columns {
 		c := &p.columns[i]
 		if why := f.add(row, c, c.root.eval(f)); why != "" {
-			v = p.violation(c, row, why)
-			break
+			return p.violation(c, row, why)
 		}
 	}
-	p.frames.Put(f)
-	return v
+	return nil
 }
 
 // add appends the value of a column to the row.

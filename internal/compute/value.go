@@ -50,9 +50,10 @@ func (v *value) equal(w *value) bool {
 
 // frame holds what the nodes of a program come to. The values of its slots hold until the next column.
 type frame struct {
-	fields []value // those that the expressions refer to
-	slots  []value // one per call of the largest expression
-	text   []byte
+	program *Program
+	fields  []value // those that the expressions refer to
+	slots   []value // one per call of the largest expression
+	text    []byte
 }
 
 // node is one node of an expression: a field, a constant or a call.

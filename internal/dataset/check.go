@@ -33,6 +33,9 @@ type Row struct {
 	Hash   [16]byte // of the content, see Check
 	Values []Value  // one per field in schema order, then the computed ones; a missing column is Null
 
+	// Work is what the Evaluator keeps with the row, to use again for the next one.
+	Work any
+
 	text   []byte // of values that are not canonical in their cells
 	part   []byte // of a key
 	sealed []byte // what the hash is of, and the memory of all values after it

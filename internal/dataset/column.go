@@ -301,14 +301,13 @@ func newMomentCaster(typ string, l *layout) caster {
 	if l != nil {
 		read, reason = l.read, "is not a "+typ+" in the format of its field"
 	}
-	written := typ == "date" && l == nil // as it is read
+	if typ == "date" && l == nil {
+		return textCaster(isDate, reason) // the canonical text is the cell
+	}
 	return func(buf, cell []byte) ([]byte, []byte, string) {
 		m, ok := read(cell)
-		switch {
-		case !ok:
+		if !ok {
 			return buf, nil, reason
-		case written:
-			return buf, cell, ""
 		}
 		start := len(buf)
 		buf = m.append(buf, typ)

@@ -165,11 +165,29 @@ func (r *reader) done() bool { return r.ok && len(r.rest) == 0 }
 
 // readDate reads exactly yyyy-mm-dd.
 func readDate(cell []byte) (moment, bool) {
-	r := reader{rest: cell, ok: true}
 	var m moment
-	r.date(&m)
-	return m, r.done() && validDate(m.year, m.month, m.day)
+	ok := isDate(cell)
+	if ok {
+		m.year, m.month, m.day = digits2(cell)*100+digits2(cell[2:]), digits2(cell[5:]), digits2(cell[8:])
+	}
+	return m, ok
 }
+
+// isDate tells whether a cell is a day in the form yyyy-mm-dd.
+func isDate(cell []byte) bool {
+	if len(cell) != 10 || cell[4] != '-' || cell[7] != '-' {
+		return false
+	}
+	for i, c := range cell {
+		if i != 4 && i != 7 && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return validDate(digits2(cell)*100+digits2(cell[2:]), digits2(cell[5:]), digits2(cell[8:]))
+}
+
+// digits2 is the number that the first two digits make.
+func digits2(digits []byte) int { return int(digits[0]-'0')*10 + int(digits[1]-'0') }
 
 // readTime reads hh:mm:ss with an optional fraction and an optional zone.
 func readTime(cell []byte) (moment, bool) {
