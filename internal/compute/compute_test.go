@@ -407,3 +407,18 @@ func TestEvalIsSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestEvalDoesNotAllocate(t *testing.T) {
+	b := bind(t, fieldsBody+`[{"name":"a","type":"number","expression":"qty * harga - (diskon == null ? 0 : diskon) * 1.11"},
+		{"name":"b","type":"string","expression":"catatan + \"-\" + string(qty)"},{"name":"c","type":"boolean","expression":"qty in [1, 2] || lunas"}]}`, fieldsHeader...)
+	row := cells("A1", "2025-01-05", "3", "1000.50", "", "ok", "true", "", "", "")
+	var r dataset.Row
+	allocs := testing.AllocsPerRun(100, func() {
+		if v := b.Check(row, &r); v != nil {
+			t.Fatal(v)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("allocations per row = %v, want 0", allocs)
+	}
+}
