@@ -88,25 +88,17 @@ func (im *Importer) writeRejected(ctx context.Context, j job.Job, chunks []int, 
 		return err
 	}
 	return im.eachKept(ctx, j, chunks, func(r quarantine.Row) (more bool, err error) {
-		if err := im.loadRaw(ctx, &r); err != nil {
+		reject := rowio.Reject{Row: r.RowNumber, Code: string(r.Code), Field: r.Field, Class: string(r.Class), Message: r.Message, Raw: r.Raw}
+		if r.RawKey == "" {
+			return true, out.Write(reject)
+		}
+		// These bytes did not fit the row's item. They may be those of a line as long as the file.
+		body, err := im.Blob.Open(ctx, r.RawKey, "", 0, -1)
+		if err != nil {
 			return false, err
 		}
-		err = out.Write(rowio.Reject{Row: r.RowNumber, Code: string(r.Code), Field: r.Field, Class: string(r.Class), Message: r.Message, Raw: r.Raw})
-		return true, err
+		return true, errors.Join(out.WriteFrom(reject, body), body.Close())
 	})
-}
-
-// loadRaw fetches bytes that did not fit the row's item; a record is bounded, so they fit memory.
-func (im *Importer) loadRaw(ctx context.Context, r *quarantine.Row) error {
-	if r.RawKey == "" {
-		return nil
-	}
-	body, err := im.Blob.Open(ctx, r.RawKey, "", 0, -1)
-	if err != nil {
-		return err
-	}
-	r.Raw, err = io.ReadAll(body)
-	return errors.Join(err, body.Close())
 }
 
 // reportJSON is report.json: the outcome of the job for machines that were not there when it ended.

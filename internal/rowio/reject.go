@@ -15,7 +15,7 @@ var RejectColumns = []string{"_row_number", "_code", "_field", "_class", "_messa
 type Reject struct {
 	Row                         int64
 	Code, Field, Class, Message string
-	Raw                         []byte // exact bytes of the record, with its record end if it has one
+	Raw                         []byte // exact bytes of the record, with its record end if it has one; not for WriteFrom
 }
 
 // RejectWriter writes rejected.csv in the dialect of the file it comes from:
@@ -70,6 +70,47 @@ func (w *RejectWriter) Header() error {
 
 // Write writes one row.
 func (w *RejectWriter) Write(r Reject) error {
+	w.columns(r)
+	w.line = append(w.line, r.Raw...)
+	if !bytes.HasSuffix(r.Raw, []byte{w.g.end}) {
+		w.line = append(w.line, w.layout.recordEndBytes()...)
+	}
+	return w.flush()
+}
+
+// WriteFrom writes one row whose bytes are read from raw: a line without an end may be as long as the file.
+func (w *RejectWriter) WriteFrom(r Reject, raw io.Reader) error {
+	w.columns(r)
+	if err := w.flush(); err != nil {
+		return err
+	}
+	last := &lastByte{w: w.w}
+	if _, err := io.Copy(last, raw); err != nil {
+		w.err = fmt.Errorf("write rejected row %d: %w", r.Row, err)
+		return w.err
+	}
+	w.line = w.line[:0]
+	if last.c != w.g.end {
+		w.line = append(w.line, w.layout.recordEndBytes()...)
+	}
+	return w.flush()
+}
+
+// lastByte remembers the last byte that went through it.
+type lastByte struct {
+	w io.Writer
+	c byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.c = p[len(p)-1]
+	}
+	return l.w.Write(p)
+}
+
+// columns begins a line with the added columns.
+func (w *RejectWriter) columns(r Reject) {
 	w.line = w.line[:0]
 	w.cell(strconv.FormatInt(r.Row, 10), true)
 	for _, text := range []string{r.Code, r.Field, r.Class, r.Message} {
@@ -77,11 +118,6 @@ func (w *RejectWriter) Write(r Reject) error {
 		w.cell(text, false)
 	}
 	w.line = append(w.line, w.g.delim)
-	w.line = append(w.line, r.Raw...)
-	if !bytes.HasSuffix(r.Raw, []byte{w.g.end}) {
-		w.line = append(w.line, w.layout.recordEndBytes()...)
-	}
-	return w.flush()
 }
 
 func (w *RejectWriter) flush() error {

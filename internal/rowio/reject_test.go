@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 )
@@ -17,8 +18,14 @@ func rejectAll(t failer, l Layout, rows []refRow) []byte {
 	if err := w.Header(); err != nil {
 		t.Fatalf("header: %v", err)
 	}
-	for _, r := range rows {
-		err := w.Write(Reject{Row: r.Row, Code: "TYPE_MISMATCH", Field: "a b", Class: "data", Message: `not "x", but` + "\ny", Raw: []byte(r.Raw)})
+	for i, r := range rows {
+		reject := Reject{Row: r.Row, Code: "TYPE_MISMATCH", Field: "a b", Class: "data", Message: `not "x", but` + "\ny", Raw: []byte(r.Raw)}
+		var err error
+		if i%2 == 0 {
+			err = w.Write(reject)
+		} else {
+			err = w.WriteFrom(reject, iotest.OneByteReader(strings.NewReader(r.Raw)))
+		}
 		if err != nil {
 			t.Fatalf("row %d: %v", r.Row, err)
 		}
