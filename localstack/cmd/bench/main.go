@@ -76,7 +76,7 @@ func (b *bench) verdict(what string, got, bar float64, unit, relation string, ok
 		mark = "MISSED"
 		b.missed = append(b.missed, what)
 	}
-	fmt.Printf("  %-44s %9.2f %-8s (%s %g) %s\n", what, got, unit, relation, bar, mark)
+	fmt.Printf("  %-52s %9.2f %-8s (%s %g) %s\n", what, got, unit, relation, bar, mark)
 }
 
-func show(what string, got float64, unit string) { fmt.Printf("  %-44s %9.2f %s\n", what, got, unit) }
+func show(what string, got float64, unit string) { fmt.Printf("  %-52s %9.2f %s\n", what, got, unit) }
