@@ -11,12 +11,13 @@ import (
 	"pintu/internal/fault"
 )
 
-// Binding is a schema laid over the header of one file: which cell belongs to which field. It is safe
-// for concurrent use.
+// Binding is a schema laid over the header of one file: which cell belongs to which field. One made by
+// BindNames finds fields by the names of members instead. It is safe for concurrent use.
 type Binding struct {
 	schema *Schema
-	at     []int // per field: its cell, -1 when the file has no such column
-	width  int   // cells of the header
+	at     []int        // per field: its cell, -1 when the file has no such column
+	width  int          // cells of the header
+	json   *jsonBinding // of a Binding by names
 }
 
 // Warning tells of something tolerated in a file. Details are for machines.

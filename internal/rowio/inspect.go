@@ -35,7 +35,7 @@ func Inspect(r io.Reader, d Dialect) (Layout, []Warning, error) {
 	}
 	whole := len(head) <= headBytes
 	head = head[:min(len(head), headBytes)]
-	if p := refuseBinary(head); p != nil {
+	if p := refuseBinary(head, "CSV"); p != nil {
 		return Layout{}, nil, p
 	}
 	in := inspection{head: head, whole: whole, layout: Layout{

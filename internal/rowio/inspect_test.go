@@ -188,7 +188,7 @@ func TestDialectNamesWhatItCannotRead(t *testing.T) {
 
 func TestLayoutOfAnotherFormatIsRefused(t *testing.T) {
 	l, _ := mustInspect(t, []byte("a,b\n1,2\n"), Dialect{})
-	l.Format = "jsonl"
+	l.Format = "parquet"
 	if _, err := NewReader(strings.NewReader("{}"), l, l.DataStart).Next(); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("reader: %v", err)
 	}

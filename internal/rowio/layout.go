@@ -5,8 +5,11 @@ import "fmt"
 // DefaultMaxRecordBytes bounds one record, its record end included.
 const DefaultMaxRecordBytes = 1 << 20
 
-// FormatCSV is the only format read so far.
-const FormatCSV = "csv"
+// The formats that are read.
+const (
+	FormatCSV   = "csv"
+	FormatJSONL = "jsonl" // one JSON object per line
+)
 
 // RecordEnd is the first record end of a file outside quotes. All but
 // RecordEndCR are the LF family: they read alike, the name is kept to tell
@@ -32,7 +35,8 @@ type Layout struct {
 	SepLine        bool      `json:"sep_line,omitempty"` // the delimiter comes from a sep= line
 
 	// Header has the trimmed names, without a nameless last column; a nameless
-	// column elsewhere is "". Empty when the dialect declares header false.
+	// column elsewhere is "". Empty when the dialect declares header false. Of JSON
+	// Lines it has the names of members found in the first lines, sorted.
 	Header []string `json:"header"`
 	// Columns is the number of cells a row must have; one empty cell more is
 	// tolerated. Without a header it is that of the first record. 0: not checked.
@@ -51,20 +55,25 @@ type grammar struct {
 	doubled, skip                 bool
 	end, other                    byte // last byte of a record end; the line byte that is none
 	hasCR                         bool // record ends are expected to have CR before LF
+	lines                         bool // a record is a line, whatever is in it
 	max, columns                  int
 }
 
 // grammar checks what a stored Layout must hold; a fault is a programming error
 // or a Layout of another version.
 func (l Layout) grammar() (grammar, error) {
-	if l.Format != FormatCSV {
+	if l.MaxRecordBytes < 1 {
+		return grammar{}, fmt.Errorf("read layout: max_record_bytes %d", l.MaxRecordBytes)
+	}
+	switch l.Format {
+	case FormatCSV:
+	case FormatJSONL:
+		return grammar{lines: true, end: '\n', hasCR: l.RecordEnd == RecordEndCRLF, max: l.MaxRecordBytes}, nil
+	default:
 		return grammar{}, fmt.Errorf("read layout: format %q is not supported", l.Format)
 	}
 	if err := l.Dialect.Validate(); err != nil {
 		return grammar{}, fmt.Errorf("read layout: %w", err)
-	}
-	if l.MaxRecordBytes < 1 {
-		return grammar{}, fmt.Errorf("read layout: max_record_bytes %d", l.MaxRecordBytes)
 	}
 	d := l.Dialect.resolved()
 	g := grammar{

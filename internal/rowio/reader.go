@@ -18,7 +18,8 @@ type Record struct {
 
 	// Fields are the cells without quotes and escapes. nil when the record has no
 	// cells that can be told apart; at most Layout.Columns+1 of them when there are
-	// too many; without the cell that TrailingDelimiter stands for.
+	// too many; without the cell that TrailingDelimiter stands for. Of JSON Lines, the
+	// line alone, without its end.
 	Fields            [][]byte
 	Bad               *RowProblem // nil when well formed
 	TrailingDelimiter bool        // one empty cell too many was dropped
@@ -31,7 +32,8 @@ type Reader struct {
 	flaws map[flaw]*RowProblem
 	pos   Position
 	cells *cellSplitter
-	long  []byte // head of a line longer than a record may be
+	line  [][]byte // the one cell of a line of JSON
+	long  []byte   // head of a line longer than a record may be
 }
 
 // NewReader reads records from r, which holds the bytes of the file from
@@ -40,6 +42,9 @@ type Reader struct {
 // after io.EOF.
 func NewReader(r io.Reader, l Layout, at Position) *Reader {
 	src := newSource(r, l, at, nil)
+	if src.g.lines {
+		return &Reader{src: src, pos: at, line: make([][]byte, 1), flaws: flawProblems(src.g.max)}
+	}
 	cells := newCellSplitter(src.g)
 	src.marks = &cells.marks
 	src.marks.restart(src.buf)
@@ -85,6 +90,10 @@ func (r *Reader) record(sp span, rec *Record) error {
 	r.pos.Row++
 	if sp.flaw != sound {
 		rec.Bad = r.flaws[sp.flaw]
+		return nil
+	}
+	if r.src.g.lines {
+		r.readLine(rec)
 		return nil
 	}
 	r.read(rec, at)

@@ -1,5 +1,5 @@
-// Package rowio reads delimited text as a stream of records whose bytes are
-// kept exactly: it looks at the head of a file once (Inspect), cuts the file
+// Package rowio reads delimited text and JSON Lines as a stream of records whose
+// bytes are kept exactly: it looks at the head of a file once (Inspect, InspectLines), cuts the file
 // into chunks at record boundaries (Splitter), gives the records of a chunk
 // with their row number, physical line and byte offset (Reader), and writes
 // the file of rejected rows (RejectWriter).
@@ -19,11 +19,13 @@
 //     its first line end as one malformed row and goes on behind it.
 //   - Only records of no bytes at all are blank; they are skipped and counted
 //     as lines.
+//   - In JSON Lines a line feed ends a record and nothing else does; lines of
+//     white space alone are blank.
 //
 // It refuses to repair: no value is trimmed, re-encoded or guessed at, bad rows
 // are given with the bytes they have in the file. It knows no schema, no types
-// and no storage. JSON Lines, compressed input and encodings other than UTF-8
-// are not read here; Inspect names what it found instead.
+// and no storage; whether a line is JSON is for its reader to say. Compressed input and
+// encodings other than UTF-8 are not read here; Inspect names what it found instead.
 package rowio
 
 // Codes of Problem, RowProblem and Warning; they are part of the HTTP contract.
@@ -33,6 +35,7 @@ const (
 	CodeHeaderInvalid    = "HEADER_INVALID"
 	CodeDuplicateColumns = "DUPLICATE_COLUMNS"
 	CodeMalformedCSV     = "MALFORMED_CSV"
+	CodeMalformedJSONL   = "MALFORMED_JSONL"
 	CodeInvalidEncoding  = "INVALID_ENCODING" // of a file (Problem) or of one row (RowProblem)
 
 	CodeMalformedRow     = "MALFORMED_ROW"

@@ -21,27 +21,27 @@ var signatures = []struct{ magic, name string }{
 
 // refuseBinary names what a file is that cannot be read as UTF-8 text. A few NUL
 // bytes spoil their rows only; a tenth of the head spoils the file.
-func refuseBinary(head []byte) *Problem {
+func refuseBinary(head []byte, wanted string) *Problem {
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
 			name := s.name
 			if s.name == "ZIP archive" && bytes.Contains(head, []byte("xl/")) {
 				name = "ZIP/XLSX workbook"
 			}
-			return notText(name)
+			return notText(name, wanted)
 		}
 	}
 	nuls := bytes.Count(head, []byte{0})
 	if nuls*10 < max(len(head), 1) {
 		return nil
 	}
-	return notText(nulRidden(head, nuls))
+	return notText(nulRidden(head, nuls), wanted)
 }
 
-func notText(found string) *Problem {
+func notText(found, wanted string) *Problem {
 	return &Problem{
 		Code:    CodeFileNotText,
-		Message: fmt.Sprintf("this is %s, not CSV in UTF-8; save or convert it as CSV in UTF-8 and upload that", found),
+		Message: fmt.Sprintf("this is %s, not %s in UTF-8; save or convert it as %[2]s in UTF-8 and upload that", found, wanted),
 		Details: map[string]any{"found": found},
 	}
 }

@@ -113,6 +113,9 @@ func (s *source) next() (span, error) {
 			return span{}, err
 		}
 	}
+	if s.g.lines {
+		return s.nextLine()
+	}
 	if s.buf[s.lo] == s.g.comment && s.g.comment != 0 {
 		return s.line(comment, sound)
 	}
