@@ -44,6 +44,7 @@ type api struct {
 	intents  map[string]idempotency.Record
 	versions map[string][]dataset.Version
 	objects  map[string][]byte
+	rows     []quarantine.Row
 	breaks   int // uploads and downloads whose connection breaks half way
 }
 
@@ -56,8 +57,8 @@ func startAPI(report func(error)) (*api, error) {
 		return nil, err
 	}
 	a := &api{path: []job.Status{job.Running, job.Succeeded}, scopes: access.Scopes, intents: map[string]idempotency.Record{},
-		versions: map[string][]dataset.Version{}, objects: map[string][]byte{}}
-	handler := httpapi.New(httpapi.Config{Access: a, Jobs: a, Datasets: catalog{a}, Records: a, Rows: a, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		versions: map[string][]dataset.Version{}, objects: map[string][]byte{}, rows: fiveRows()}
+	handler := httpapi.New(httpapi.Config{Access: a, Jobs: a, Datasets: catalog{a}, Records: a, Rows: rowList{a}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /s3/{key}", a.putObject)
 	mux.HandleFunc("GET /s3/{key}", a.getObject)
@@ -369,16 +370,92 @@ func (a *api) GetRecord(_ context.Context, _, _, key string) (record.Record, boo
 	return recordNumber(1), key == "A/1", nil
 }
 
-// ListRows has five rows, rejected alternately for two codes.
-func (a *api) ListRows(_ context.Context, _ string, _ id.Job, f quarantine.Filter, cursor string, limit, _ int) (quarantine.Page, error) {
-	var rows []quarantine.Row
+// fiveRows are rejected alternately for two codes.
+func fiveRows() (rows []quarantine.Row) {
 	for n := range 5 {
 		row := quarantine.Row{RowNumber: int64(n + 1), Line: int64(n + 2), State: quarantine.Quarantined, Code: fault.MissingValue, Class: quarantine.Data,
 			Field: "qty", Message: "qty is required", Raw: []byte("A3,,\x1b[2J\n"), Attempts: 1, DatasetVersion: 1, Rev: 1}
 		if n%2 == 1 {
 			row.Code, row.Field, row.Message = fault.MalformedRow, "", "line one\nline two\x1b[2J"
 		}
-		if f.Code == "" || f.Code == row.Code {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (a *api) RetryRows(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if j, err := a.remembered(in); j != nil || err != nil {
+		return a.granted(j, true, idempotency.Created), err
+	}
+	of, err := a.find(jobID)
+	if err != nil {
+		return job.Submitted{}, err
+	}
+	for _, n := range sel.Numbers {
+		if err := a.workable(n); err != nil {
+			return job.Submitted{}, err
+		}
+	}
+	j := &job.Job{Tenant: "acme", ID: id.NewJob(time.Now()), Kind: job.Import, Status: job.Queued, Client: "shop", Attempt: 2, RowsOf: jobID, Rows: &sel, CreatedAt: time.Now(), Spec: of.Spec}
+	j.Spec.DatasetVersion = max(version, 1)
+	a.jobs = append(a.jobs, j)
+	a.remember(in, j)
+	return job.Submitted{Job: *j}, nil
+}
+
+func (a *api) workable(n int64) error {
+	if n < 1 || n > int64(len(a.rows)) {
+		return fault.New(fault.RowNotFound, "row %d is not in the quarantine of this job", n)
+	}
+	if state := a.rows[n-1].State; state != quarantine.Quarantined {
+		return fault.New(fault.InvalidRowState, "row %d is %s", n, state).With("state", string(state)).With("row_number", n)
+	}
+	return nil
+}
+
+func (a *api) Patch(_ context.Context, _ access.Caller, _ id.Job, n int64, matches func(string) bool, change quarantine.Change) (quarantine.Row, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.workable(n); err != nil {
+		return quarantine.Row{}, err
+	}
+	row := &a.rows[n-1]
+	if !matches(row.ETag()) {
+		return quarantine.Row{}, fault.New(fault.PreconditionFailed, "row %d was changed since you read it; read it again", n)
+	}
+	if change.Raw != nil {
+		row.Raw = *change.Raw
+	}
+	if change.Class != nil {
+		row.Class = *change.Class
+	}
+	row.Rev++
+	return *row, nil
+}
+
+func (a *api) Discard(_ context.Context, _ access.Caller, _ idempotency.Intent, _ id.Job, numbers []int64, reason string) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, n := range numbers {
+		if err := a.workable(n); err != nil && a.rows[n-1].State != quarantine.Discarded {
+			return false, err
+		}
+		a.rows[n-1].State, a.rows[n-1].Reason = quarantine.Discarded, reason
+	}
+	return false, nil
+}
+
+// rowList is api under the method name of rows.
+type rowList struct{ *api }
+
+func (a rowList) List(_ context.Context, _ access.Caller, _ id.Job, f quarantine.Filter, cursor string, limit, _ int) (quarantine.Page, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var rows []quarantine.Row
+	for _, row := range a.rows {
+		if (f.Code == "" || f.Code == row.Code) && (f.Row == 0 || f.Row == row.RowNumber) {
 			rows = append(rows, row)
 		}
 	}

@@ -63,6 +63,7 @@ var hints = map[fault.Code]string{
 	fault.DatasetNotFound:  "make it with `pintu dataset put NAME FILE`; `pintu import` does so too with --schema FILE",
 	fault.KeyReused:        "this key stands for another request; pass a new one with --key",
 	fault.JobNotFound:      "`pintu job list` shows the jobs there are",
+	fault.RowNotFound:      "`pintu rows list JOB` shows the rows there are",
 	fault.ArtifactNotFound: "`pintu job get JOB` names the artifacts that a job has",
 	fault.UploadMismatch:   "the file changed while it was sent; run the command again with a new --key",
 }

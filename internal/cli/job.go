@@ -141,34 +141,3 @@ func writeFile(path string, fill func(io.Writer) error) (err error) {
 	}
 	return nil
 }
-
-func rowsCommand(env *Env) *cobra.Command {
-	return group("rows", "look at the rows that did not go in", rowsList(env))
-}
-
-func rowsList(env *Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "list JOB", Short: "list the quarantined rows of a job, in the order of the file", Args: args(1, "a job id")}
-	f, l := output(cmd), listFlags(cmd)
-	var filter client.RowFilter
-	cmd.Flags().StringVar(&filter.State, "state", "", "only rows in this state")
-	cmd.Flags().StringVar(&filter.Code, "code", "", "only rows rejected with this code")
-	cmd.Flags().StringVar(&filter.Class, "class", "", "data: the row is wrong; code: the schema was not ready for it")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		api, err := env.api()
-		if err != nil {
-			return err
-		}
-		t := table[client.Row]{
-			head: []string{"ROW", "LINE", "STATE", "CLASS", "CODE", "FIELD", "MESSAGE"},
-			cells: func(r client.Row) []any {
-				return []any{r.RowNumber, r.Line, r.State, r.Class, r.Code, r.Field, r.Message}
-			},
-			raw: func(r client.Row) json.RawMessage { return r.Raw },
-		}
-		rows := func(ctx context.Context, cursor string, limit int) (client.Page[client.Row], error) {
-			return api.Rows(ctx, args[0], filter, cursor, limit)
-		}
-		return show(cmd.Context(), cmd, *l, *f, "rows", t, rows)
-	}
-	return cmd
-}

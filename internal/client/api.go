@@ -108,18 +108,6 @@ func (c *Client) Jobs(ctx context.Context, f JobFilter, cursor string, limit int
 	return list[Job](ctx, c, "/v1/jobs", "jobs", q)
 }
 
-// RowFilter of a list of rows; empty fields do not filter.
-type RowFilter struct{ State, Code, Class string }
-
-// Rows gives a page of a job's quarantined rows, in row order.
-func (c *Client) Rows(ctx context.Context, jobID string, f RowFilter, cursor string, limit int) (Page[Row], error) {
-	q := pageQuery(cursor, limit)
-	set(q, "state", f.State)
-	set(q, "code", f.Code)
-	set(q, "class", f.Class)
-	return list[Row](ctx, c, jobPath("jobs", jobID, "/rows"), "rows", q)
-}
-
 // Records gives a page of a dataset's records.
 func (c *Client) Records(ctx context.Context, dataset, cursor string, limit int) (Page[Record], error) {
 	return list[Record](ctx, c, recordsPath(dataset), "records", pageQuery(cursor, limit))

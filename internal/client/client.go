@@ -74,6 +74,7 @@ type request struct {
 	body    any    // JSON; json.RawMessage is sent as it is; nil: none
 	key     string // Idempotency-Key, "" for none
 	ifMatch string // If-None-Match
+	onlyIf  string // If-Match
 }
 
 // answer is a successful reply: 2xx or 304.
@@ -183,7 +184,7 @@ func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("Accept", "application/json")
-	for name, value := range map[string]string{"Idempotency-Key": r.key, "If-None-Match": r.ifMatch} {
+	for name, value := range map[string]string{"Idempotency-Key": r.key, "If-None-Match": r.ifMatch, "If-Match": r.onlyIf} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}

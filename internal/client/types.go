@@ -151,14 +151,31 @@ type Dataset struct {
 
 // Row is a quarantined row as far as programs decide by it.
 type Row struct {
-	RowNumber int64           `json:"row_number"`
-	Line      int64           `json:"line"`
-	State     string          `json:"state"`
-	Code      fault.Code      `json:"code"`
-	Class     string          `json:"class"`
-	Field     string          `json:"field"` // "": the row as a whole
-	Message   string          `json:"message"`
-	Raw       json.RawMessage `json:"-"`
+	RowNumber      int64           `json:"row_number"`
+	Line           int64           `json:"line"`
+	Offset         int64           `json:"offset"`
+	State          string          `json:"state"`
+	Code           fault.Code      `json:"code"`
+	Class          string          `json:"class"`
+	Field          string          `json:"field"` // "": the row as a whole
+	Message        string          `json:"message"`
+	Text           *string         `json:"raw"`        // payload, when it is UTF-8
+	Binary         []byte          `json:"raw_base64"` // payload, when it is not
+	Attempts       int             `json:"attempts"`
+	DatasetVersion int             `json:"dataset_version"`
+	ETag           string          `json:"etag"`
+	RetryJob       string          `json:"retry_job"`      // "": none has taken it yet
+	ResolvedBy     string          `json:"resolved_by"`    // "": not resolved
+	DiscardReason  string          `json:"discard_reason"` // "": not discarded
+	Raw            json.RawMessage `json:"-"`
+}
+
+// Payload gives the bytes of the row; ok is false when the API did not send them.
+func (r Row) Payload() (b []byte, ok bool) {
+	if r.Text != nil {
+		return []byte(*r.Text), true
+	}
+	return r.Binary, r.Binary != nil
 }
 
 // Record is a stored record. Values keep every digit and the order they were sent in.
