@@ -44,10 +44,9 @@ type listed struct {
 	RawKey    string `json:"raw_key,omitempty"` // object that holds the bytes instead
 }
 
-// listLayout cuts a list into its lines: neither its delimiter nor its quote is ever in JSON text.
+// listLayout cuts a list into its lines.
 func listLayout() rowio.Layout {
-	return rowio.Layout{Format: rowio.FormatCSV, Dialect: rowio.Dialect{Delimiter: "\x1f", QuoteChar: "\x1e"}, RecordEnd: rowio.RecordEndLF,
-		MaxRecordBytes: rowio.DefaultMaxRecordBytes, DataStart: rowio.Position{Line: 1, Row: 1}}
+	return rowio.Layout{Format: rowio.FormatJSONL, RecordEnd: rowio.RecordEndLF, MaxRecordBytes: rowio.DefaultMaxRecordBytes, DataStart: rowio.Position{Line: 1, Row: 1}}
 }
 
 // boundaries is the layout by which an input is cut into chunks.
