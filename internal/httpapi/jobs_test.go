@@ -105,6 +105,25 @@ func TestJobObject(t *testing.T) {
 	}
 }
 
+// Reported: a job whose rows were all rejected ended at 99 %.
+func TestAFailedJobThatWasReadToItsEndShowsAllOfIt(t *testing.T) {
+	f := newFixture()
+	f.jobs.get = func(id.Job) (job.Job, error) {
+		j := ended(job.Failed)
+		j.Error = &job.Failure{Code: fault.AllRowsRejected, Message: "no row was accepted"}
+		return j, nil
+	}
+	got := decode[struct {
+		Progress struct {
+			BytesProcessed int64 `json:"bytes_processed"`
+			Percent        int64
+		}
+	}](t, f.do(t, request{method: "GET", path: "/v1/jobs/" + jobID}), 200)
+	if got.Progress.BytesProcessed != 1234 || got.Progress.Percent != 100 {
+		t.Errorf("%+v", got.Progress)
+	}
+}
+
 func TestTheErrorOfAJobIsTranslatedToo(t *testing.T) {
 	f := newFixture()
 	f.jobs.get = func(id.Job) (job.Job, error) { return failedJob(), nil }

@@ -161,8 +161,8 @@ func progressOf(j job.Job) progressView {
 		return v
 	}
 	total := j.Input.SizeBytes
-	if j.Status == job.Succeeded || j.Status == job.Partial {
-		v.BytesProcessed = total
+	if r := j.Result; r != nil && r.RowsTotal != nil && r.RowsUnprocessed == 0 {
+		v.BytesProcessed = total // the copy leaves out what stands before the rows, and comes late
 	}
 	v.BytesTotal = &total
 	if total > 0 {
