@@ -84,6 +84,7 @@ func TestCheckJSON(t *testing.T) {
 		{"array", `[1]`, malformed + "the line is valid JSON but no object"},
 		{"words", `teks`, malformed + notJSON},
 		{"two objects", `{"id":"A"} {"id":"B"}`, malformed + "more than one JSON value in the line"},
+		{"NUL behind it", "{}\x00", malformed + "more than one JSON value in the line"},
 		{"trailing comma", `{"id":"A",}`, malformed + notJSON},
 		{"leading zero", `{"id":"A","n":01}`, malformed + notJSON},
 		{"half a number", `{"id":"A","n":1.}`, malformed + notJSON},

@@ -36,7 +36,7 @@ const (
 	badEscape = "not valid JSON: an escape in a string is wrong"
 )
 
-// peek passes over white space and gives the next byte; 0: the line ends.
+// peek passes over white space and gives the next byte; 0: the line ends, or has a NUL byte there.
 func (p *jsonParser) peek() byte {
 	for p.at < len(p.in) {
 		c := p.in[p.at]
@@ -80,7 +80,7 @@ func (p *jsonParser) object() {
 			p.skip(1)
 		}
 	}, '}')
-	if p.bad == "" && p.peek() != 0 {
+	if p.bad == "" && (p.peek() != 0 || p.at < len(p.in)) {
 		p.fail("more than one JSON value in the line")
 	}
 }

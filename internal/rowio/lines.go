@@ -1,6 +1,7 @@
 package rowio
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -104,5 +105,58 @@ func (r *Reader) readLine(rec *Record) {
 	} else {
 		r.line[0] = content
 		rec.Fields = r.line
+	}
+}
+
+// rejectMembers are RejectColumns of a row.
+type rejectMembers struct {
+	Row     int64  `json:"_row_number"`
+	Code    string `json:"_code"`
+	Field   string `json:"_field"`
+	Class   string `json:"_class"`
+	Message string `json:"_message"`
+}
+
+// members begins a line with the added members and gives what is to follow of raw.
+func (w *RejectWriter) members(r Reject, raw io.Reader) (io.Reader, error) {
+	var added bytes.Buffer
+	out := json.NewEncoder(&added)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(rejectMembers{r.Row, r.Code, r.Field, r.Class, r.Message}); err != nil {
+		return nil, fmt.Errorf("write rejected row %d: %w", r.Row, err)
+	}
+	w.line = append(w.line[:0], bytes.TrimSuffix(added.Bytes(), []byte("}\n"))...)
+	rest := bufio.NewReader(raw)
+	first, err := firstOf(rest)
+	if err != nil {
+		return nil, fmt.Errorf("read rejected row %d: %w", r.Row, err)
+	}
+	if first != '{' {
+		w.line = append(w.line, "} "...)
+		return rest, nil
+	}
+	_, _ = rest.Discard(1) // it is there
+	if first, err = firstOf(rest); err != nil {
+		return nil, fmt.Errorf("read rejected row %d: %w", r.Row, err)
+	}
+	if first != '}' {
+		w.line = append(w.line, ',')
+	}
+	return rest, nil
+}
+
+// firstOf gives the first byte that is no blank, without taking it; 0: there is none.
+func firstOf(r *bufio.Reader) (byte, error) {
+	for {
+		c, err := r.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c, r.UnreadByte()
+		}
 	}
 }

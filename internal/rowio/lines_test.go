@@ -2,6 +2,7 @@ package rowio
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -144,6 +145,40 @@ func TestNamesOfLines(t *testing.T) {
 	}
 	if l, err = InspectLines(strings.NewReader(many.String())); err != nil || len(l.Header) == 0 || len(strings.Join(l.Header, "")) > maxNameBytes {
 		t.Errorf("%d names (%v)", len(l.Header), err)
+	}
+}
+
+// TestRejectedLinesReadAgain: in rejected.jsonl a row is JSON exactly when it was, an object exactly when it was,
+// and ends in the bytes it had.
+func TestRejectedLinesReadAgain(t *testing.T) {
+	lines := []string{`{"a":1}`, `{}`, `{ }`, `{ "a" : 1 }`, `{"a":`, `{`, `{}}`, `{,}`, `"a":1}`, `,"a":1}`, `}`, `teks`, `"teks"`, `123`, `null`, `[1]`, `[{}]`,
+		"{\"a\":\"\xff\"}", "\ufeff{}", " \t{\"a\":2}", "\r{\"a\":2}\r", "{\"a\":\"\x00\"}", `{"_row_number":1,"a":1}`}
+	l := jsonLines(1 << 20)
+	data := []byte(strings.Join(lines, "\n"))
+	rows, _, _ := readRows(t, bytes.NewReader(data), l, l.DataStart, 0)
+	file := rejectAll(t, l, rows)
+	again, _, _ := readRows(t, bytes.NewReader(file), l, l.DataStart, 0)
+	if len(again) != len(lines) {
+		t.Fatalf("%d rows of %d:\n%s", len(again), len(lines), file)
+	}
+	object := func(raw string) bool {
+		return json.Valid([]byte(raw)) && strings.HasPrefix(strings.TrimSpace(raw), "{")
+	}
+	for i, was := range rows {
+		now := again[i]
+		body := strings.TrimLeft(strings.TrimRight(was.Raw, "\n"), " \t\r{")
+		if now.Code != was.Code || object(now.Raw) != object(was.Raw) || !strings.HasSuffix(strings.TrimRight(now.Raw, "\n"), body) {
+			t.Errorf("%q became %q (%s, was %s)", was.Raw, now.Raw, now.Code, was.Code)
+		}
+		var members struct {
+			Row   int64  `json:"_row_number"`
+			Field string `json:"_field"`
+			Text  string `json:"_message"`
+		}
+		dec := json.NewDecoder(strings.NewReader(now.Raw))
+		if err := dec.Decode(&members); err == nil && i != len(rows)-1 && (members.Row != was.Row || members.Field != "a b" || members.Text != "not \"x\", but\ny") {
+			t.Errorf("%q has %+v", now.Raw, members)
+		}
 	}
 }
 

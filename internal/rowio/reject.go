@@ -18,8 +18,8 @@ type Reject struct {
 	Raw                         []byte // exact bytes of the record, with its record end if it has one; not for WriteFrom
 }
 
-// RejectWriter writes rejected.csv in the dialect of the file it comes from:
-// rows can be repaired in it and imported again.
+// RejectWriter writes rejected.csv in the dialect of the file it comes from, or
+// rejected.jsonl for JSON Lines: rows can be repaired in it and imported again.
 //
 // The added columns stand first and the raw bytes follow untouched, because
 // behind a row with an open quote they would be text of its last cell. The row
@@ -30,6 +30,11 @@ type Reject struct {
 // that the file ended without a record end gets one. The added columns count
 // towards MaxRecordBytes when the file is read again. Without a header in the
 // file none is written.
+//
+// In JSON Lines the columns are the first members of the row's own object. What
+// is behind its brace follows untouched, so that a broken object stays broken in
+// the same way. A row that does not start with a brace stands behind an object of
+// the added members alone, which is no row either.
 type RejectWriter struct {
 	w      io.Writer
 	g      grammar
@@ -48,6 +53,9 @@ func NewRejectWriter(w io.Writer, l Layout) *RejectWriter {
 // and the column names.
 func (w *RejectWriter) Header() error {
 	w.line = w.line[:0]
+	if w.g.lines {
+		return w.err
+	}
 	end := w.layout.recordEndBytes()
 	if w.layout.SepLine {
 		w.line = append(w.line, "sep="+string(w.g.delim)+end...)
@@ -70,6 +78,9 @@ func (w *RejectWriter) Header() error {
 
 // Write writes one row.
 func (w *RejectWriter) Write(r Reject) error {
+	if w.g.lines {
+		return w.WriteFrom(r, bytes.NewReader(r.Raw))
+	}
 	w.columns(r)
 	w.line = append(w.line, r.Raw...)
 	if !bytes.HasSuffix(r.Raw, []byte{w.g.end}) {
@@ -80,7 +91,14 @@ func (w *RejectWriter) Write(r Reject) error {
 
 // WriteFrom writes one row whose bytes are read from raw: a line without an end may be as long as the file.
 func (w *RejectWriter) WriteFrom(r Reject, raw io.Reader) error {
-	w.columns(r)
+	if w.g.lines {
+		var err error
+		if raw, err = w.members(r, raw); err != nil {
+			return err
+		}
+	} else {
+		w.columns(r)
+	}
 	if err := w.flush(); err != nil {
 		return err
 	}
