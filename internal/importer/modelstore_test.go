@@ -117,7 +117,7 @@ func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, e
 	free := own == nil || own.Epoch < w.Epoch || s.mutant == noFence
 	may := free && (r.writer <= w.Epoch || s.mutant == overwriteLater)
 	if asSeen := seen.Hash != nil && !w.Rules.Outright(); asSeen && (a == Apply || a == Confirm) {
-		may = may && (r.writer == seen.Writer && bytes.Equal(r.hash, seen.Hash) && r.version == seen.Version || s.mutant == judgeBlind)
+		may = may && (r.asJudged(seen) || s.mutant == judgeBlind)
 		e.VersionBefore = w.VersionBefore(seen)
 	} else if a == Apply {
 		may = may && !bytes.Equal(r.hash, hash) && (r.allows(w) || s.mutant == tryBlind)
@@ -132,12 +132,12 @@ func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, e
 	case a == Confirm && may:
 		r.took(w)
 		r.writer = w.Epoch
-	case a == Precede && free && r.writer == seen.Writer:
+	case a == Precede && free && r.writer == seen.Writer && r.changed == seen.Changed:
 		r.took(w)
 		e.Before, e.VersionBefore = seen.Last.Before, seen.VersionBeforeLast()
 	case a == Displace && own != nil && own.Epoch == w.Epoch && r.writer == seen.Writer && (own.Row == seen.Own.Row || s.mutant == takeBlind):
 		e.Before, e.VersionBefore = own.Before, own.VersionBefore
-		if r.writer == w.Epoch {
+		if r.writer == w.Epoch && !bytes.Equal(r.hash, hash) {
 			r.hash, r.version, r.changed = hash, seen.VersionBeforeLast(), w.Epoch
 			if !bytes.Equal(own.Before, hash) {
 				r.version++
@@ -148,6 +148,12 @@ func (s *simStore) write(w Write, a Action, seen Register) (refused *Register, e
 	}
 	r.entries[w.Slot] = &e
 	return nil, existed
+}
+
+// asJudged tells that the record is still the one that was judged. Who changed it counts too: the writer's
+// own rows may change the content and change it back.
+func (r *simRecord) asJudged(seen Register) bool {
+	return r.writer == seen.Writer && r.changed == seen.Changed && bytes.Equal(r.hash, seen.Hash) && r.version == seen.Version
 }
 
 // allows is the condition that the rules put on a first try, which has not seen the record.

@@ -27,8 +27,8 @@ var noHash = []byte{0}
 
 // slotExpressions are the fixed texts of the writes of one slot.
 type slotExpressions struct {
-	apply, applySeen, confirm, confirmSeen, precede, take, retake string
-	applyIf, matchIf, confirmIf, seenIf, precedeIf, takeIf        string
+	apply, applySeen, confirm, confirmSeen, precede, take, rename, retake string
+	applyIf, matchIf, confirmIf, seenIf, precedeIf, takeIf                string
 }
 
 var bySlot = func() (all [job.Slots]slotExpressions) {
@@ -37,6 +37,8 @@ var bySlot = func() (all [job.Slots]slotExpressions) {
 		entry := "e*=:e, r*=:r, c*=:c, h*=:h"
 		content := "h=:h, d=:d, u=:u, j=:j, n=:r, w=:e, g=:e"
 		source := "j=:j, n=:r, w=:e" // moves to this import; version and time stay, for the content did not change
+		// Who changed the content is part of what was judged: the writer's own rows may change it and change it back.
+		sameChange := " AND (attribute_not_exists(g) OR g = :gs)"
 		mayWrite := "(attribute_not_exists(e*) OR e* < :e) AND (attribute_not_exists(w) OR w <= :e)"
 		all[i] = slotExpressions{
 			apply:       fill("SET b*=if_not_exists(h,:none), v*=if_not_exists(v,:zero), t*=if_not_exists(u,:zero), " + entry + ", " + content + ", v=if_not_exists(v,:zero)+:one"),
@@ -46,10 +48,11 @@ var bySlot = func() (all [job.Slots]slotExpressions) {
 			confirm:     fill("SET b*=h, v*=v, t*=u, " + entry + ", " + source),
 			confirmIf:   fill(mayWrite + " AND h = :h"),
 			confirmSeen: fill("SET b*=h, v*=:vb, t*=u, " + entry + ", " + source),
-			seenIf:      fill(mayWrite + " AND w = :w AND h = :hs AND v = :vs"),
+			seenIf:      fill(mayWrite + " AND w = :w AND h = :hs AND v = :vs" + sameChange),
 			precede:     fill("SET b*=:b, v*=:vb, t*=:tb, " + entry),
-			precedeIf:   fill("(attribute_not_exists(e*) OR e* < :e) AND w = :w"),
+			precedeIf:   fill("(attribute_not_exists(e*) OR e* < :e) AND w = :w" + sameChange),
 			take:        fill("SET r*=:r, c*=:c, h*=:h"),
+			rename:      fill("SET r*=:r, c*=:c, h*=:h, n=:r"),
 			retake:      fill("SET r*=:r, c*=:c, h*=:h, h=:h, d=:d, v=:v, u=:u, n=:r, g=:e"),
 			takeIf:      fill("e*=:e AND r*=:old AND w=:w"),
 		}
@@ -84,7 +87,7 @@ func (s *Store) recordUpdate(w importer.Write, a importer.Action, seen importer.
 	case importer.Confirm:
 		u.writeSource()
 	case importer.Precede:
-		u.becomes(u.precede, u.precedeIf, item{":w": num(seen.Writer), ":b": bin(orNone(seen.Last.Before)), ":vb": num(seen.VersionBeforeLast()), ":tb": num(seen.Last.UpdatedBefore)})
+		u.becomes(u.precede, u.precedeIf, item{":w": num(seen.Writer), ":gs": num(seen.Changed), ":b": bin(orNone(seen.Last.Before)), ":vb": num(seen.VersionBeforeLast()), ":tb": num(seen.Last.UpdatedBefore)})
 	case importer.Displace:
 		u.takePlace()
 	default:
@@ -118,7 +121,7 @@ func (u *recordUpdate) asSeen() bool {
 }
 
 func (u *recordUpdate) seenValues() item {
-	return item{":w": num(u.seen.Writer), ":hs": bin(u.seen.Hash), ":vs": num(u.seen.Version), ":vb": num(u.w.VersionBefore(u.seen))}
+	return item{":w": num(u.seen.Writer), ":gs": num(u.seen.Changed), ":hs": bin(u.seen.Hash), ":vs": num(u.seen.Version), ":vb": num(u.w.VersionBefore(u.seen))}
 }
 
 func (u *recordUpdate) writeContent() {
@@ -174,7 +177,11 @@ func (u *recordUpdate) writeSource() {
 func (u *recordUpdate) takePlace() {
 	own := u.seen.Own
 	u.becomes(u.take, u.takeIf, item{":old": num(own.Row), ":w": num(u.seen.Writer)})
-	if u.seen.Writer != u.w.Epoch {
+	switch {
+	case u.seen.Writer != u.w.Epoch:
+		return
+	case string(u.seen.Hash) == string(u.w.Hash[:]):
+		u.update = u.rename // the content stays, and so does who changed it
 		return
 	}
 	u.update = u.retake
