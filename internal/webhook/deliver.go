@@ -65,20 +65,13 @@ func (w *Deliverer) Deliver(ctx context.Context, h Hint) error {
 	return err
 }
 
-// settleLost puts the try of a process that died on record, and calls for the next one.
+// settleLost puts the try of a process that died on record.
 func (w *Deliverer) settleLost(ctx context.Context, d Delivery) (Delivery, error) {
 	d, lost, ok := d.Interrupt(w.now().UTC(), w.jitter())
 	if !ok {
 		return d, nil
 	}
-	d, err := w.store.SaveDelivery(ctx, d, &lost)
-	if err != nil {
-		return d, err
-	}
-	if d.NextAt.After(w.now()) {
-		return d, w.call(ctx, d)
-	}
-	return d, nil
+	return w.store.SaveDelivery(ctx, d, &lost)
 }
 
 // try claims the next try and makes it.

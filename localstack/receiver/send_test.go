@@ -123,6 +123,9 @@ func TestEveryReceiverEndsInTheRightRecord(t *testing.T) {
 			if longest := times.Total + times.Answer + time.Second; a.Duration <= 0 || a.Duration > longest {
 				t.Errorf("it took %v", a.Duration)
 			}
+			if c.behaviour == receiver.Trickle && a.Duration >= times.Total {
+				t.Errorf("a body that trickles was read for %v", a.Duration)
+			}
 			now := time.Now()
 			d = d.Record(a, now, 0)
 			if d.State != c.state || d.State == webhook.Pending && d.NextAt.Sub(now) != c.wait {

@@ -265,6 +265,32 @@ func TestRefusedURLBlocksItsDelivery(t *testing.T) {
 	}
 }
 
+func TestDeliveryWithoutAPlaceComesBackByAMessage(t *testing.T) {
+	w := newWorld(t)
+	url := w.receiver.URL(receiver.OK, "crowded")
+	holder, waiting := w.begin(t, url), w.begin(t, url)
+	known, _, _ := webhook.Destination{}.Admit(holder.ID, w.Now(), false, 0)
+	if _, err := w.store.SaveDestination(t.Context(), holder.Destination(), known); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.queue = nil
+	w.mu.Unlock()
+	if err := w.worker(w.store).Deliver(t.Context(), waiting.Hint()); err != nil {
+		t.Fatal(err)
+	}
+	d := w.delivery(t, waiting)
+	if d.Tries != 0 || !d.ClaimedAt.IsZero() || !d.NextAt.After(w.Now()) || d.NextAt.After(w.Now().Add(10*time.Second)) {
+		t.Errorf("%+v", d)
+	}
+	if at, ok := w.nextMessage(); !ok || at.Before(d.NextAt) {
+		t.Errorf("a message at %v (%v) for a try at %v", at, ok, d.NextAt)
+	}
+	if got := w.receiver.Received(url); len(got) > 0 {
+		t.Errorf("received %v", got)
+	}
+}
+
 // With many events for a receiver that is down, few tries are made while it is, and all arrive when it is up.
 func TestBreakerSparesADeadReceiver(t *testing.T) {
 	w := newWorld(t)
