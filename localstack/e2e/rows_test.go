@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ten orders: row 3 is cut off, row 4 has no quantity, row 6 a negative one, and row 8 no discount, which
-// version 1 of the dataset does not expect.
+// Ten orders: row 3 is cut off, row 4 has no quantity, row 6 a negative one, and row 8 no discount, which the
+// computed column of version 1 is not ready for.
 const orders = `pesanan_id,waktu,pelanggan,produk,qty,harga,diskon
 1,2026-01-10T09:15:00,Budi,Kemeja Batik,1,250000,0
 2,2026-01-10T14:30:00,Siti,Kain Songket,2,180000,20000
@@ -23,12 +23,13 @@ const orders = `pesanan_id,waktu,pelanggan,produk,qty,harga,diskon
 10,2026-01-12T17:55:00,Siti,Seluar Linen,1,210000,0
 `
 
-func ordersSchema(discountRequired bool) object {
+func ordersDefinition(total string) object {
+	required := object{"required": true}
 	return object{"schema": object{"primaryKey": []string{"pesanan_id"}, "fields": []object{
-		{"name": "pesanan_id", "type": "integer"}, {"name": "waktu", "type": "datetime", "format": "%Y-%m-%dT%H:%M:%S"},
-		{"name": "pelanggan", "type": "string"}, {"name": "produk", "type": "string"},
-		{"name": "qty", "type": "integer", "constraints": object{"required": true, "minimum": 1}}, {"name": "harga", "type": "number"},
-		{"name": "diskon", "type": "number", "constraints": object{"required": discountRequired}}}}}
+		{"name": "pesanan_id", "type": "integer", "constraints": required}, {"name": "waktu", "type": "datetime", "format": "%Y-%m-%dT%H:%M:%S", "constraints": required},
+		{"name": "pelanggan", "type": "string", "constraints": required}, {"name": "produk", "type": "string", "constraints": required},
+		{"name": "qty", "type": "integer", "constraints": object{"required": true, "minimum": 1}}, {"name": "harga", "type": "integer", "constraints": required},
+		{"name": "diskon", "type": "integer"}}}, "computed": []object{{"name": "total", "type": "integer", "expression": total}}}
 }
 
 // rows lists the quarantined rows of a job as people see them.
@@ -61,7 +62,7 @@ func (s *system) patch(jobID string, n int, etag string, change object) answer {
 // the dataset, and the one that cannot be mended is discarded.
 func TestQuarantineIsWorkedOff(t *testing.T) {
 	s := start(t, 64, nil)
-	if a := s.call("PUT", "/v1/datasets/orders", ordersSchema(true)); a.status != http.StatusCreated {
+	if a := s.call("PUT", "/v1/datasets/orders", ordersDefinition("qty * harga - diskon")); a.status != http.StatusCreated {
 		t.Fatalf("PUT dataset: %d %v", a.status, a.body)
 	}
 	jobID := s.begin("orders", []byte(orders))
@@ -69,8 +70,13 @@ func TestQuarantineIsWorkedOff(t *testing.T) {
 	if first.text("status") != "partial" || first.number("result.rows_accepted") != 6 {
 		t.Fatalf("first run: %v", first)
 	}
-	same(t, "first run", []string{"3 quarantined WRONG_COLUMN_COUNT 1 v1", "4 quarantined MISSING_VALUE 1 v1", "6 quarantined CONSTRAINT_VIOLATED 1 v1", "8 quarantined MISSING_VALUE 1 v1"}, s.rows(jobID))
+	same(t, "first run", []string{"3 quarantined WRONG_COLUMN_COUNT 1 v1", "4 quarantined MISSING_VALUE 1 v1", "6 quarantined CONSTRAINT_VIOLATED 1 v1", "8 quarantined TRANSFORM_FAILED 1 v1"}, s.rows(jobID))
 
+	for class, want := range map[string]int64{"data": 3, "code": 1} {
+		if n := first.number("result.rejected_by_class." + class + ".rows"); n != want {
+			t.Errorf("%d rows of class %s, want %d", n, class, want)
+		}
+	}
 	third := s.row(jobID, 3)
 	const mended = "3,2026-01-10T19:45:00,Dewi,Blouse Katun,1,120000,0"
 	a := s.patch(jobID, 3, third.text("etag"), object{"raw": mended})
@@ -84,8 +90,7 @@ func TestQuarantineIsWorkedOff(t *testing.T) {
 		t.Errorf("PATCH without If-Match: %d %v", a.status, a.body)
 	}
 	s.patch(jobID, 6, s.row(jobID, 6).text("etag"), object{"raw": "6,2026-01-11T16:40:00,Siti,Kemeja Batik,1,250000,0\n"})
-	s.patch(jobID, 8, s.row(jobID, 8).text("etag"), object{"class": "code"})
-	if a := s.call("PUT", "/v1/datasets/orders", ordersSchema(false)); a.body.number("version") != 2 {
+	if a := s.call("PUT", "/v1/datasets/orders", ordersDefinition("qty * harga - (diskon == null ? 0 : diskon)")); a.body.number("version") != 2 {
 		t.Fatalf("PUT dataset: %d %v", a.status, a.body)
 	}
 
@@ -102,12 +107,14 @@ func TestQuarantineIsWorkedOff(t *testing.T) {
 	if retry.text("status") != "partial" || retry.number("result.rows_total") != 4 || retry.number("result.rows_created") != 3 || retry.number("result.rejected_by_code.MISSING_VALUE") != 1 {
 		t.Errorf("retry: %v", retry)
 	}
-	want := []string{"3 resolved WRONG_COLUMN_COUNT 1 v1", "4 quarantined MISSING_VALUE 2 v2", "6 resolved CONSTRAINT_VIOLATED 1 v1", "8 resolved MISSING_VALUE 1 v1"}
+	want := []string{"3 resolved WRONG_COLUMN_COUNT 1 v1", "4 quarantined MISSING_VALUE 2 v2", "6 resolved CONSTRAINT_VIOLATED 1 v1", "8 resolved TRANSFORM_FAILED 1 v1"}
 	same(t, "rows of the first job", want, s.rows(jobID))
 	same(t, "rows of the retry", want, s.rows(retryID))
-	if n := len(s.all("/v1/datasets/orders/records", "records")); n != 9 {
-		t.Errorf("%d records, want 9", n)
+	totals := map[string]int64{}
+	for _, r := range s.all("/v1/datasets/orders/records", "records") {
+		totals[r.text("key")] = r.number("values.total")
 	}
+	same(t, "totals", map[string]int64{"1": 250000, "2": 340000, "3": 120000, "5": 300000, "6": 250000, "7": 350000, "8": 120000, "9": 360000, "10": 210000}, totals)
 	if r := s.call("GET", "/v1/datasets/orders/records/3", nil); r.body.text("source.job_id") != retryID || r.body.number("source.row_number") != 3 {
 		t.Errorf("record 3: %v", r.body)
 	}
