@@ -56,6 +56,7 @@ const (
 	MissingColumns    Code = "MISSING_COLUMNS"
 	DuplicateColumns  Code = "DUPLICATE_COLUMNS"
 	MalformedCSV      Code = "MALFORMED_CSV"
+	MalformedJSONL    Code = "MALFORMED_JSONL"
 	TooManyRejected   Code = "TOO_MANY_REJECTED"
 	AllRowsRejected   Code = "ALL_ROWS_REJECTED"
 )

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"mime"
 	"net/http"
 	"regexp"
@@ -59,7 +60,7 @@ func readImport(body []byte) (job.ImportSpec, error) {
 	spec := job.ImportSpec{
 		Dataset:            o.datasetName("dataset"),
 		DatasetVersion:     int(o.whole("dataset_version", 0, 1, 1<<31-1)),
-		Format:             o.only("format", "csv", "jsonl"),
+		Format:             cmp.Or(o.oneOf("format", rowio.FormatCSV, rowio.FormatJSONL), rowio.FormatCSV),
 		UploadMethod:       o.only("upload_method", "put", "post", "multipart"),
 		File:               readFile(o),
 		Dialect:            readDialect(o),
@@ -75,6 +76,9 @@ func readImport(body []byte) (job.ImportSpec, error) {
 		ReuseWindowSeconds: o.whole("reuse_window_seconds", job.DefaultReuseSeconds, 0, maxReuseSeconds),
 		Retention:          readRetention(o),
 		Metadata:           o.opaque("metadata", maxMetadata),
+	}
+	if spec.Format == rowio.FormatJSONL && spec.Dialect != nil {
+		o.bad("dialect", "belongs to format csv")
 	}
 	if spec.DryRun {
 		o.bad("dry_run", "is not available yet")

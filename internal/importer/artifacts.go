@@ -37,7 +37,11 @@ func (im *Importer) artifacts(ctx context.Context, j job.Job, e job.Ending, t ta
 		return err
 	}
 	if len(t.rejects) > 0 {
-		err := put("rejected.csv", "text/csv", func(w io.Writer) error { return im.writeRejected(ctx, j, t.rejects, w) })
+		name, contentType := "rejected.csv", "text/csv"
+		if j.Plan.Layout.Format == rowio.FormatJSONL {
+			name, contentType = "rejected.jsonl", "application/jsonl"
+		}
+		err := put(name, contentType, func(w io.Writer) error { return im.writeRejected(ctx, j, t.rejects, w) })
 		if err != nil {
 			return nil, err
 		}

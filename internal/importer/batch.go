@@ -72,7 +72,7 @@ func (w *worker) check(rec rowio.Record) (v *dataset.Violation) {
 			v = &dataset.Violation{Code: fault.Internal, Class: string(quarantine.Code), Message: "the row could not be checked; this is a fault of the system, not of the row"}
 		}
 	}()
-	if v := w.binding.Check(rec.Fields, &w.row); v != nil {
+	if v := w.judge(rec.Fields, &w.row); v != nil {
 		return v
 	}
 	if recordBytes(w.fields, w.row.Values) > maxRecordBytes {

@@ -180,14 +180,21 @@ func (im *Importer) inspect(ctx context.Context, j job.Job, dialect rowio.Dialec
 	if j.Spec.Dialect != nil {
 		dialect = *j.Spec.Dialect
 	}
+	look := func(r io.Reader) (rowio.Layout, []rowio.Warning, error) { return rowio.Inspect(r, dialect) }
+	if j.Spec.Format == rowio.FormatJSONL {
+		look = func(r io.Reader) (rowio.Layout, []rowio.Warning, error) {
+			layout, err := rowio.InspectLines(r)
+			return layout, nil, err
+		}
+	}
 	if j.Input.SizeBytes == 0 {
-		return rowio.Inspect(newBytes(nil), dialect)
+		return look(newBytes(nil))
 	}
 	head, err := im.Blob.Open(ctx, j.Input.Key, j.Input.VersionID, 0, min(j.Input.SizeBytes, inspectBytes))
 	if err != nil {
 		return rowio.Layout{}, nil, err
 	}
-	layout, warnings, err := rowio.Inspect(head, dialect)
+	layout, warnings, err := look(head)
 	return layout, warnings, errors.Join(err, head.Close())
 }
 

@@ -17,6 +17,7 @@ import (
 type laid struct {
 	rules         *Rules
 	binding       *dataset.Binding
+	objects       bool // rows are JSON objects
 	versionColumn string
 	versionCell   int // of the version column; -1 when the rules do not ask for one
 	warnings      []dataset.Warning
@@ -25,6 +26,9 @@ type laid struct {
 // lay matches the header of a file with what the rows need. A *fault.Error refuses the file.
 func lay(j job.Job, def *dataset.Definition, schema *dataset.Schema, layout rowio.Layout) (laid, error) {
 	l := laid{rules: rulesOf(j, def), versionColumn: j.Spec.VersionColumn, versionCell: -1}
+	if layout.Format == rowio.FormatJSONL {
+		return l.layObjects(def, schema, layout.Header)
+	}
 	header := layout.Header
 	if l.rules.OnConflict == IfUnchanged {
 		l.versionCell = slices.Index(header, l.versionColumn)
@@ -39,6 +43,30 @@ func lay(j job.Job, def *dataset.Definition, schema *dataset.Schema, layout rowi
 	var err error
 	l.binding, l.warnings, err = schema.Bind(header, layout.LooksLike)
 	return l, err
+}
+
+// layObjects is lay for JSON Lines, whose rows have names of their own: found are those of the first rows.
+func (l laid) layObjects(def *dataset.Definition, schema *dataset.Schema, found []string) (laid, error) {
+	l.objects = true
+	if l.rules.OnConflict == IfUnchanged {
+		if l.versionColumn == "" {
+			return l, noVersionColumn("")
+		}
+		if !slices.Contains(def.FieldNames(), l.versionColumn) {
+			found = slices.DeleteFunc(slices.Clone(found), func(name string) bool { return name == l.versionColumn })
+		}
+	}
+	var err error
+	l.binding, l.warnings, err = schema.BindNames(found)
+	return l, err
+}
+
+// judge checks the fields of a record.
+func (l laid) judge(fields [][]byte, row *dataset.Row) *dataset.Violation {
+	if l.objects {
+		return l.binding.CheckJSON(fields[0], row)
+	}
+	return l.binding.Check(fields, row)
 }
 
 func noVersionColumn(name string) error {
@@ -60,15 +88,27 @@ func rulesOf(j job.Job, def *dataset.Definition) *Rules {
 // expect reads the version that a row was made from: a whole number, or nothing for a record that must not
 // be there yet.
 func (l laid) expect(fields [][]byte) (int64, *dataset.Violation) {
-	if l.versionCell < 0 || len(fields[l.versionCell]) == 0 {
+	cell := l.version(fields)
+	if len(cell) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(string(fields[l.versionCell]), 10, 64)
+	n, err := strconv.ParseInt(string(cell), 10, 64)
 	if err != nil || n < 1 {
 		return 0, &dataset.Violation{Code: fault.TypeMismatch, Class: string(quarantine.Data), Field: l.versionColumn,
 			Message: fmt.Sprintf("%s is not a version: it must be a whole number from 1, or empty for a record that must not exist yet", l.versionColumn)}
 	}
 	return n, nil
+}
+
+// version is the text of the version column; empty when the rules do not ask for one.
+func (l laid) version(fields [][]byte) []byte {
+	switch {
+	case l.objects && l.rules.OnConflict == IfUnchanged:
+		return dataset.Member(fields[0], l.versionColumn)
+	case l.versionCell >= 0:
+		return fields[l.versionCell]
+	}
+	return nil
 }
 
 // refusal is why a row with this outcome goes to quarantine. It names no other row: which one is met first
