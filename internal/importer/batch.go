@@ -130,7 +130,7 @@ func (w *worker) write(rec rowio.Record) Write {
 
 // apply writes one row until its outcome is known.
 func (b *batch) apply(write Write, rec rowio.Record) error {
-	outcome, err := b.w.im.settleRow(b.ctx, write, b.w.job)
+	outcome, err := b.w.im.settleRow(b.ctx, write, b.w.job, b.w.im.destination(b.w.job))
 	if err != nil {
 		return fmt.Errorf("write row %d: %w", write.Row, err)
 	}
@@ -172,9 +172,20 @@ func (b *batch) reject(rec rowio.Record, v dataset.Violation) error {
 	return nil
 }
 
+// put is one try to write a row, where it belongs.
+type put func(ctx context.Context, w Write, a Action, seen Register) (refused *Register, existed bool, err error)
+
+// destination is where the rows of a job go as they are read.
+func (im *Importer) destination(j job.Job) put {
+	if j.Staged() {
+		return im.Records.StageRecord
+	}
+	return im.Records.WriteRecord
+}
+
 // settleRow drives one row through the register. Every round sees what another writer did in between,
 // so it ends as soon as they do.
-func (im *Importer) settleRow(ctx context.Context, w Write, j job.Job) (Outcome, error) {
+func (im *Importer) settleRow(ctx context.Context, w Write, j job.Job, put put) (Outcome, error) {
 	action, outcome, seen := Apply, Created, Register{}
 	for {
 		var refused *Register
@@ -185,7 +196,7 @@ func (im *Importer) settleRow(ctx context.Context, w Write, j job.Job) (Outcome,
 					return err
 				}
 			}
-			refused, existed, err = im.Records.WriteRecord(ctx, w, action, seen)
+			refused, existed, err = put(ctx, w, action, seen)
 			return err
 		})
 		if err != nil {

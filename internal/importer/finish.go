@@ -20,7 +20,7 @@ func (im *Importer) finish(ctx context.Context, j job.Job) error {
 	if err != nil {
 		return err
 	}
-	if len(again) > 0 {
+	if len(again) > 0 && j.CommittedAt.IsZero() { // a worker that was frozen before the commit marks for nothing
 		return im.runAgain(ctx, j, again)
 	}
 	shown := j.Progress
@@ -29,6 +29,11 @@ func (im *Importer) finish(ctx context.Context, j job.Job) error {
 		return err
 	}
 	e := im.verdict(j, t)
+	if e.Status == job.Succeeded && j.Exclusive() {
+		if e.Job, err = im.publish(ctx, j, t.counters.Accepted()); err != nil {
+			return err
+		}
+	}
 	if e.Result.Artifacts, err = im.artifacts(ctx, j, e, t); err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func (im *Importer) tally(ctx context.Context, j job.Job) (again []Chunk, t tall
 		fmt.Fprintf(ranges, "%d-%d:%d:%d\n", c.Start.Offset, c.End.Offset, c.Rows, c.Counters.Settled())
 		return nil
 	})
-	if err != nil || len(again) > 0 {
+	if err != nil || len(again) > 0 && j.CommittedAt.IsZero() {
 		return again, t, err
 	}
 	if t.ledger.Chunks == 0 && j.Plan.Complete {
@@ -139,10 +144,16 @@ func (im *Importer) verdict(j job.Job, t tally) job.Ending {
 			Message: fmt.Sprintf("more than %g%% of the rows were rejected; mend the file or raise max_rejected_percent", *j.Spec.MaxRejectedPercent)}
 	case accepted == 0 && rejected > 0:
 		e.Status, e.Error = job.Failed, &job.Failure{Code: fault.AllRowsRejected, Message: "no row was accepted; see result.sample_errors and the quarantined rows"}
+	case rejected > 0 && j.Spec.Atomicity == job.AllOrNothing:
+		e.Status, e.Error = job.Failed, &job.Failure{Code: fault.TooManyRejected, Details: map[string]any{"max_rejected": 0, "rows_rejected": rejected},
+			Message: "the import is all or nothing and some rows were rejected, so no row was applied; mend them and import the file again"}
 	case rejected > 0:
 		e.Status = job.Partial
 	default:
 		e.Status = job.Succeeded
+	}
+	if e.Status != job.Succeeded && j.Spec.Atomicity == job.AllOrNothing {
+		e.Result.NothingApplied()
 	}
 	return e
 }

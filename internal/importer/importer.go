@@ -56,6 +56,10 @@ type Store interface {
 	ClosePlan(ctx context.Context, j job.Job, complete bool, sha256 string) error
 	RequestStop(ctx context.Context, j job.Job, why job.Failure) error
 	ShowProgress(ctx context.Context, j job.Job, p job.Progress) error
+	// Commit marks a job whose rows are staged as accepted, while nobody asked it to stop.
+	Commit(ctx context.Context, j job.Job, at time.Time) error
+	// SaveCopied moves on how far a committed job has copied, from where it was read.
+	SaveCopied(ctx context.Context, j job.Job, to job.Copied) error
 
 	Claim(ctx context.Context, c Chunk) error
 	Checkpoint(ctx context.Context, c Chunk) error
@@ -66,10 +70,17 @@ type Store interface {
 	RunAgain(ctx context.Context, c Chunk) error
 }
 
-// Records writes records. Each call is one conditional write. seen is nil when it was applied; else it is
-// what stood in the way. existed tells whether an applied write found a record.
+// Records writes records.
 type Records interface {
+	// WriteRecord is one conditional write. refused is nil when it was applied; else it is what stood in the
+	// way. existed tells whether an applied write found a record.
 	WriteRecord(ctx context.Context, w Write, a Action, seen Register) (refused *Register, existed bool, err error)
+	// StageRecord does the same in a partition of the job's own, and judges by the stored record, which it
+	// only reads.
+	StageRecord(ctx context.Context, w Write, a Action, seen Register) (refused *Register, existed bool, err error)
+	// Staged reads the rows that a job staged in one shard, in order of their keys, behind the given key; at
+	// most limit. It is empty at the end.
+	Staged(ctx context.Context, j job.Job, shard int, after string, limit int) ([]Write, error)
 }
 
 // Quarantine keeps rejected rows; writing one again changes nothing.

@@ -82,6 +82,11 @@ type Job struct {
 	Plan     Plan
 	Progress Progress
 
+	// CommittedAt is when an import of all or nothing was accepted as a whole: from then on it goes on to its
+	// end, whatever dies, and can be neither canceled nor stopped. Copied is how far its rows are visible.
+	CommittedAt time.Time
+	Copied      Copied
+
 	CancelRequestedAt time.Time
 	CanceledBy        string   // client, operator or policy
 	Stop              *Failure // why the job must end as failed once its chunks have stopped
@@ -203,6 +208,13 @@ type Progress struct {
 	At             time.Time
 }
 
+// Copied is a place in the rows that a job staged, shard by shard and by key inside a shard.
+type Copied struct {
+	Shard int
+	Key   string // last one that was copied; empty at the start of the shard
+	Rows  int64  // copied so far
+}
+
 // Failure is why a job failed.
 type Failure struct {
 	Code    fault.Code     `json:"code"`
@@ -270,6 +282,13 @@ type Result struct {
 	SampleErrors    []SampleError // at most 20, in row order
 	Artifacts       []Artifact
 	Ledger          Ledger
+}
+
+// NothingApplied takes back the rows that were found good: of an import of all or nothing that did not
+// succeed none was applied.
+func (r *Result) NothingApplied() {
+	r.RowsUnprocessed += r.Counters.Accepted()
+	r.Counters.Created, r.Counters.Updated, r.Counters.Unchanged = 0, 0, 0
 }
 
 // SampleError is one rejected row without any of its values.

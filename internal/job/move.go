@@ -122,6 +122,9 @@ func (s *Service) Cancel(ctx context.Context, caller access.Caller, in idempoten
 		if j.Status == Canceled || j.Status == Running && !j.CancelRequestedAt.IsZero() {
 			return s.same(ctx, caller, in, j)
 		}
+		if !j.Status.Terminal() && !j.CommittedAt.IsZero() {
+			return Moved{}, wrongState(j, "all rows were found good and are being applied; this can no longer be canceled")
+		}
 		if j.Status.Terminal() {
 			return Moved{}, wrongState(j, "a finished job cannot be canceled")
 		}

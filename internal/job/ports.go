@@ -42,7 +42,7 @@ type Store interface {
 	// CreateQueued writes a job whose input is not uploaded, with its intent and counter, and gives it a slot
 	// or a place in the line. Fails with ErrIntentTaken, TOO_MANY_ACTIVE_JOBS.
 	CreateQueued(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) (Job, error)
-	// RequestCancel marks a running job. Fails with ErrMoved.
+	// RequestCancel marks a running job that is not committed. Fails with ErrMoved.
 	RequestCancel(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	// End writes a terminal state and all that goes with it (PROTOCOL P6): counter given back, slot handed
 	// on. It gives hints for the jobs that got a slot. Fails with ErrMoved.

@@ -163,7 +163,7 @@ func (s *Sweeper) work(ctx context.Context, j job.Job) error {
 // limit asks a job to stop that took too long, or whose message is gone from the dead-letter queue. It
 // gives the job as it is then.
 func (s *Sweeper) limit(ctx context.Context, j job.Job) (job.Job, error) {
-	if j.Status != job.Running || stopping(j) {
+	if j.Status != job.Running || stopping(j) || !j.CommittedAt.IsZero() { // what is committed goes on to its end
 		return j, nil
 	}
 	if j.TimeLimit > 0 && s.now().After(j.StartedAt.Add(j.TimeLimit)) {
@@ -253,7 +253,7 @@ func (s *Sweeper) abandon(ctx context.Context, j *job.Job, c importer.Chunk) err
 // progressMark is equal for two looks exactly if nothing happened in between.
 func progressMark(j job.Job) string {
 	return fmt.Sprint(j.Status, j.Slot, j.Plan.Pinned, j.Plan.ChunksPlanned, j.Plan.ChunksDone, j.Plan.Closed, j.Progress.BytesProcessed,
-		j.Progress.RowsAccepted, j.Progress.RowsRejected, j.Progress.Stage, j.Stop != nil, !j.CancelRequestedAt.IsZero())
+		j.Progress.RowsAccepted, j.Progress.RowsRejected, j.Progress.Stage, j.Stop != nil, !j.CancelRequestedAt.IsZero(), j.Copied)
 }
 
 // nextLook doubles with every look that saw nothing new, up to an hour.

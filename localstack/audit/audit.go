@@ -50,6 +50,7 @@ type stored struct {
 	waiting  map[string][]place          // by dataset partition key
 	intents  []item                      // idempotency and deduplication records
 	records  []item
+	staged   map[string][]item // by the job's partition key
 	problems []string
 }
 
@@ -64,7 +65,7 @@ func (p place) jobID() string { return p.sk[strings.LastIndexByte(p.sk, '#')+1:]
 // Run audits.
 func Run(ctx context.Context, c Config) (Report, error) {
 	s := &stored{jobs: map[string]job.Job{}, due: map[string]bool{}, chunks: map[string][]importer.Chunk{}, rejected: map[string]int64{},
-		rows: map[string][]int64{}, kept: map[string][]item{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string][]place{}}
+		rows: map[string][]int64{}, kept: map[string][]item{}, actives: map[string]item{}, slots: map[string]item{}, waiting: map[string][]place{}, staged: map[string][]item{}}
 	digest := sha256.New()
 	each := func(table string, f func(item) error) error {
 		return scan(ctx, c.DB, table, func(it item) error {
@@ -79,7 +80,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if err := each(c.ControlTable, s.sort); err != nil {
 		return Report{}, err
 	}
-	if err := each(c.RecordsTable, func(it item) error { s.records = append(s.records, it); return nil }); err != nil {
+	if err := each(c.RecordsTable, s.sortRecord); err != nil {
 		return Report{}, err
 	}
 	for pk, j := range s.jobs {
@@ -89,6 +90,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	s.checkSlots()
 	s.checkRetries()
 	s.checkNames(c.Messages)
+	s.checkStaged()
 	slices.Sort(s.problems)
 	return Report{Violations: s.problems, Digest: hex.EncodeToString(digest.Sum(nil)), Jobs: len(s.jobs), Rows: len(s.records)}, nil
 }
@@ -211,8 +213,11 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 			s.checkQuarantine(pk, j, c)
 		}
 	}
-	r := j.Result
-	if a, b := fmt.Sprint(sum), fmt.Sprint(r.Counters); a != b {
+	r, told := j.Result, sum
+	if j.Spec.Atomicity == job.AllOrNothing && j.Status != job.Succeeded {
+		told.Created, told.Updated, told.Unchanged = 0, 0, 0 // found good, and not applied
+	}
+	if a, b := fmt.Sprint(told), fmt.Sprint(r.Counters); a != b {
 		s.complain("%s: chunks say %s, result says %s", j.ID, a, b)
 	}
 	if r.RowsTotal != nil && *r.RowsTotal != rows || r.RowsPlanned != rows || r.Counters.Settled()+r.RowsUnprocessed != rows {
@@ -242,8 +247,9 @@ func (s *stored) checkQuarantine(pk string, j job.Job, c importer.Chunk) {
 // checkEntries checks that every entry of a job names a row that the chunk it names settled and did not
 // quarantine, each at most once.
 func (s *stored) checkEntries(j job.Job, chunks []importer.Chunk) {
-	slot, holds := fmt.Sprint(j.Slot), map[int64]bool{}
-	for _, it := range s.recordsOf(j) {
+	holds := map[int64]bool{}
+	home, slot := s.home(j)
+	for _, it := range home {
 		if number(it, "e"+slot) != j.Epoch {
 			continue
 		}
@@ -272,9 +278,9 @@ func (s *stored) recordsOf(j job.Job) []item {
 // checkApplied counts the records that carry an entry of the job. Entries that a later import of the same
 // slot took over can only be fewer.
 func (s *stored) checkApplied(j job.Job, sum job.Counters) {
-	slot := fmt.Sprint(j.Slot)
+	home, slot := s.home(j)
 	var own, later, created, updated, unchanged int64
-	for _, it := range s.recordsOf(j) {
+	for _, it := range home {
 		switch epoch := number(it, "e"+slot); {
 		case epoch > j.Epoch:
 			later++

@@ -281,7 +281,12 @@ func newVersioned(w *world, rng *rand.Rand, r rule, change ...func(*job.ImportSp
 		}
 		rows[i] = fmt.Sprintf("%c,%s,%s", keys[rng.IntN(len(keys))], v, was)
 	}
-	u := &upload{body: versioned(rows...), complete: rng.IntN(5) > 0, cancelAt: -1}
+	return uploadBy(w, rng, r, versioned(rows...), change...)
+}
+
+// uploadBy uploads a file for a random schedule.
+func uploadBy(w *world, rng *rand.Rand, r rule, body string, change ...func(*job.ImportSpec)) *upload {
+	u := &upload{body: body, complete: rng.IntN(5) > 0, cancelAt: -1}
 	if rng.IntN(4) == 0 {
 		u.cancelAt = rng.IntN(200)
 	}

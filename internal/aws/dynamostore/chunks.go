@@ -99,7 +99,7 @@ func (s *Store) ClosePlan(ctx context.Context, j job.Job, complete bool, sha256 
 // RequestStop has a running job end as failed once its chunks have stopped. The first reason stands.
 func (s *Store) RequestStop(ctx context.Context, j job.Job, why job.Failure) error {
 	none := expression.AttributeNotExists(expression.Name("Stop")).Or(expression.AttributeType(expression.Name("Stop"), expression.Null))
-	err := s.updateJob(ctx, "stop job", j, fields{"Stop": why}, inStatus(job.Running).And(none))
+	err := s.updateJob(ctx, "stop job", j, fields{"Stop": why}, inStatus(job.Running).And(none, uncommitted()))
 	if !errors.Is(err, job.ErrMoved) {
 		return err
 	}

@@ -128,7 +128,7 @@ func (s *Store) RequestCancel(ctx context.Context, caller access.Caller, in idem
 	tx := transaction{op: "request cancel"}
 	tx.update(s.control, jobKey(j.Tenant, j.ID),
 		setAll(fields{"CancelRequestedAt": j.CancelRequestedAt, "CanceledBy": j.CanceledBy, attrDueAt: millis(j.DueAt)}),
-		inStatus(job.Running).And(noCancel()), job.ErrMoved)
+		inStatus(job.Running).And(noCancel(), uncommitted()), job.ErrMoved)
 	tx.intent(s, caller, in, idempotency.Changed, j)
 	return tx.run(ctx, s)
 }
@@ -220,13 +220,18 @@ func endable(e job.Ending) expression.ConditionBuilder {
 	if e.Job.Status != job.Running {
 		return c
 	}
-	n := e.Job.Plan.ChunksPlanned
-	c = c.And(expression.Name("Plan.ChunksPlanned").Equal(expression.Value(n)), expression.Name("Plan.ChunksDone").Equal(expression.Value(n)),
-		expression.Name("Plan.Closed").Equal(expression.Value(true)))
+	c = c.And(allDone(e.Job), expression.Name("CommittedAt").Equal(expression.Value(e.Job.CommittedAt)))
 	if e.Status == job.Canceled {
 		return c
 	}
 	return c.And(noCancel())
+}
+
+// allDone is the condition that the plan is closed at the number of chunks that was seen, and all are done.
+func allDone(j job.Job) expression.ConditionBuilder {
+	n := j.Plan.ChunksPlanned
+	return expression.Name("Plan.ChunksPlanned").Equal(expression.Value(n)).And(expression.Name("Plan.ChunksDone").Equal(expression.Value(n)),
+		expression.Name("Plan.Closed").Equal(expression.Value(true)))
 }
 
 func inStatus(s job.Status) expression.ConditionBuilder {

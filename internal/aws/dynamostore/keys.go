@@ -33,6 +33,7 @@ import (
 //	         client#TENANT#CLIENT           minute#M            submits and waiting seconds of a minute
 //	         token#ID                       token               one token's hash
 //	records  TENANT#DATASET#SS              key text            one stored row
+//	         STAGE#TENANT#JOB#SS            key text            one row that a job staged
 //
 // Index due (sparse, keys only): due_shard, due_at (ms). Index jobs (keys only): jobs_of (tenant), jobs_at.
 const (
@@ -95,13 +96,26 @@ func tokenKey(tokenID string) key { return key{"token#" + tokenID, skToken} }
 
 // recordKey spreads a dataset over record.Shards partitions by its key text.
 func recordKey(tenant, dataset, keyText string) key {
+	return key{recordPK(tenant, dataset, shardOf(keyText)), keyText}
+}
+
+func shardOf(keyText string) int {
 	h := fnv.New32a()
 	h.Write([]byte(keyText))
-	return key{recordPK(tenant, dataset, int(h.Sum32()%record.Shards)), keyText}
+	return int(h.Sum32() % record.Shards)
 }
 
 func recordPK(tenant, dataset string, shard int) string {
 	return fmt.Sprintf("%s#%s#%02d", tenant, dataset, shard)
+}
+
+// stageKey keeps a staged row in the shard of its record.
+func stageKey(tenant, jobID, keyText string) key {
+	return key{stagePK(tenant, jobID, shardOf(keyText)), keyText}
+}
+
+func stagePK(tenant, jobID string, shard int) string {
+	return fmt.Sprintf("STAGE#%s#%s#%02d", tenant, jobID, shard)
 }
 
 // parseJobPK reads tenant and job out of the partition key of a job.
