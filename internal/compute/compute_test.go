@@ -110,6 +110,8 @@ func TestEval(t *testing.T) {
 		{"number", "-harga", "-1000.5"},
 		{"number", "--harga", "1000.5"},
 		{"number", "harga - -qty", "1003.5"},
+		{"number", "harga -1", "999.5"},
+		{"number", "harga-1.5", "999"},
 		{"integer", "7 % 3 + -7 % 3 * 100", "-99"},
 		{"number", "5.5 % 2", "1.5"},
 		{"number", "harga / 4", "250.125"},
@@ -296,7 +298,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"number{}", 1, 7, "maps and messages are not supported"},
 		{"b'1'", 1, 1, "bytes are not supported"},
 		{"catatan.matches(catatan) ? 1 : 2", 1, 17, "must be a text in quotes"},
-		{"catatan.matches('(') ? 1 : 2", 1, 17, "the pattern is no RE2 expression"},
+		{"catatan.matches('(') ? 1 : 2", 1, 17, "the pattern is no RE2 expression: error parsing"},
 		{"catatan.matches('') ? 1 : 2", 1, 17, "the pattern is empty"},
 		{"catatan.matches('" + strings.Repeat("a", 257) + "') ? 1 : 2", 1, 17, "longer than 256 characters"},
 		{`catatan.matches('(\\pL{0,100}\\pN{0,100}){4}') ? 1 : 2`, 1, 17, "instructions"},
@@ -386,6 +388,21 @@ func TestNoComputedColumns(t *testing.T) {
 	if v := b.Check(cells("A1"), &r); v != nil || len(r.Values) != 10 {
 		t.Errorf("%v, %d values", v, len(r.Values))
 	}
+}
+
+func TestCompileIsSafeForConcurrentUse(t *testing.T) {
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				if got := outcome(t, bind(t, computing("number", fmt.Sprintf("qty * %d.5 + (lunas ? %d : null)", n, i)), fieldsHeader...),
+					cells("A1", "", "2", "", "", "", "true", "", "", "")); got != fmt.Sprint(2*n+1+i) {
+					t.Errorf("%d, %d: %s", n, i, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestEvalIsSafeForConcurrentUse(t *testing.T) {
