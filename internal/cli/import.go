@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,7 @@ run it again later, within 24 hours, and it shows the job that it made.`,
 	f.StringVar(&o.spec.Dataset, "dataset", "", "dataset to import into (required)")
 	f.IntVar(&o.spec.DatasetVersion, "dataset-version", 0, "version of the dataset; 0: the newest")
 	f.StringVar(&o.schema, "schema", "", "file with the dataset's definition, put before the import")
+	f.StringVar(&o.spec.Format, "format", "", "csv or jsonl (one JSON object per line); not given: jsonl for .jsonl and .ndjson, else csv")
 	f.StringVar(&o.key, "key", "", "idempotency key; another one makes another import of the same file")
 	f.StringVar(&o.spec.DeduplicationKey, "deduplication-key", "", "name of the business intent: a job that has it is found, not repeated")
 	f.BoolVar(&o.spec.ForceReprocess, "force-reprocess", false, "make a new job even if the deduplication key has one")
@@ -94,6 +96,9 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 	if o.schema != "" && o.spec.DatasetVersion != 0 {
 		return usage(cmd, "--schema and --dataset-version exclude each other")
 	}
+	if f := o.spec.Format; f != "" && f != formatCSV && f != formatJSONL {
+		return usage(cmd, "--format must be csv or jsonl")
+	}
 	if o.maxRejected >= 0 {
 		o.spec.MaxRejected = &o.maxRejected
 	}
@@ -125,8 +130,26 @@ func (o *importOptions) open(path string) (*os.File, error) {
 		_ = file.Close() // it was only read
 		return nil, fmt.Errorf("read input: %w", err)
 	}
-	o.spec.File = client.File{Name: filepath.Base(path), SizeBytes: n, ContentType: "text/csv", SHA256: hex.EncodeToString(sum.Sum(nil))}
+	o.spec.File = client.File{Name: filepath.Base(path), SizeBytes: n, ContentType: o.contentType(path), SHA256: hex.EncodeToString(sum.Sum(nil))}
 	return file, nil
+}
+
+// The formats of input.
+const (
+	formatCSV   = "csv"
+	formatJSONL = "jsonl"
+)
+
+// contentType settles the format, by the file's name if it is not given, and tells what to upload it as. CSV is
+// the API's default and stays unsaid, so that the key of an import does not depend on how it was chosen.
+func (o *importOptions) contentType(path string) string {
+	ext := strings.ToLower(filepath.Ext(path))
+	if o.spec.Format == formatJSONL || o.spec.Format == "" && (ext == ".jsonl" || ext == ".ndjson") {
+		o.spec.Format = formatJSONL
+		return "application/jsonl"
+	}
+	o.spec.Format = ""
+	return "text/csv"
 }
 
 // putSchema makes the definition the newest version and pins the import to it.

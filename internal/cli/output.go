@@ -150,12 +150,25 @@ func countsText[K ~string](counts map[K]int64) string {
 	return strings.Join(parts, ", ")
 }
 
+// rejectedFile is the name of the file of rejected rows: it has the format of the import.
+func rejectedFile(j client.Job) string {
+	if j.Result == nil {
+		j.Result = &client.Result{}
+	}
+	for _, a := range j.Result.Artifacts {
+		if strings.HasPrefix(a.Name, "rejected.") {
+			return a.Name
+		}
+	}
+	return "rejected.csv"
+}
+
 // ended turns the state of a job that was shown into what the command comes to, with hints for the next
 // step on stderr.
 func ended(stderr io.Writer, j client.Job) error {
 	switch j.Status {
 	case client.Partial:
-		fmt.Fprintf(stderr, "hint: `pintu rows list %s` shows the rejected rows; `pintu job artifact %s rejected.csv` gets them as a file to mend and import again\n", j.ID, j.ID)
+		fmt.Fprintf(stderr, "hint: `pintu rows list %s` shows the rejected rows; `pintu job artifact %s %s` gets them as a file to mend and import again\n", j.ID, j.ID, rejectedFile(j))
 		return outcome(exitPartial)
 	case client.Failed:
 		if j.Error != nil && j.Error.Retryable {
