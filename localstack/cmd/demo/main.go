@@ -1,6 +1,6 @@
 // Command demo shows the main path on an embedded stack of its own, by the commands a person would type: a
 // real file goes in, the same request again changes nothing, a broken file goes in as far as it can and the
-// rest is shown with the reason, and the ledger accounts for every byte. It ends with 0 only if all of that
+// rest is shown with the reason, one row is mended and tried again, and the ledger accounts for every byte. It ends with 0 only if all of that
 // came out as it should.
 package main
 
@@ -101,6 +101,11 @@ func (d demo) show() error {
 		return err
 	}
 
+	say("The owner mends a row and tries it again: it goes in, the others stay where they are.")
+	if err := d.mend(second.JobID); err != nil {
+		return err
+	}
+
 	say("The ledger of the first job: every byte of the file is accounted for.")
 	ledger, err := json.MarshalIndent(first.Result.Ledger, "", "  ")
 	if err != nil {
@@ -108,6 +113,21 @@ func (d demo) show() error {
 	}
 	fmt.Printf("%s\n\nDone. `make run` starts a stack that stays, README.md says what to do with it.\n", ledger)
 	return nil
+}
+
+// mend corrects the row whose latitude is no number and retries it alone.
+func (d demo) mend(jobID string) error {
+	if _, err := d.pintu(0, "rows", "fix", jobID, "2", "--raw", "ZZ2,North Strip,Ubud,BA,Indonesia,-8.4001,115.1"); err != nil {
+		return err
+	}
+	if _, err := d.pintu(0, "rows", "retry", jobID, "2", "--wait"); err != nil {
+		return err
+	}
+	if _, err := d.newest("succeeded", 1, 0); err != nil {
+		return err
+	}
+	_, err := d.pintu(0, "rows", "list", jobID)
+	return err
 }
 
 func (d demo) file(name string) string { return filepath.Join(d.data, name) }
@@ -147,7 +167,13 @@ func say(text string) { fmt.Printf("\n── %s\n", text) }
 
 // pintu runs the CLI as a person would and shows what it prints. want is its exit code.
 func (d demo) pintu(want int, args ...string) ([]byte, error) {
-	fmt.Printf("\n$ pintu %s\n", strings.ReplaceAll(strings.Join(args, " "), d.root+"/", ""))
+	shown := make([]string, len(args))
+	for i, arg := range args {
+		if shown[i] = strings.TrimPrefix(arg, d.root+"/"); strings.Contains(arg, " ") {
+			shown[i] = "'" + shown[i] + "'"
+		}
+	}
+	fmt.Printf("\n$ pintu %s\n", strings.Join(shown, " "))
 	return d.exec(want, os.Stdout, args...)
 }
 
