@@ -3,9 +3,11 @@ package netguard
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // listen serves 200 on loopback and gives the port.
@@ -116,19 +119,41 @@ func TestBackslashesOfALocationStayOnTheHost(t *testing.T) {
 	}
 }
 
-func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"} {
-		t.Setenv(name, "http://127.0.0.1:1/")
+// The environment is read once in a process, so that what it says cannot be tried out here.
+func TestTransportTakesNoProxyAndNoOldTLS(t *testing.T) {
+	g, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	w := watch(t, names(), Config{})
-	for _, u := range []string{"http://example.com/", "https://example.com/"} {
-		if _, err := w.fetch(t, u, 0); !errors.Is(err, errStop) {
-			t.Errorf("%s: %v", u, err)
+	inner, ok := g.Client(source, limits(0)).Transport.(guarded).next.(*http.Transport)
+	if !ok || inner.Proxy != nil || inner.TLSClientConfig.MinVersion != tls.VersionTLS12 || inner.TLSClientConfig.InsecureSkipVerify || inner.DialTLSContext != nil {
+		t.Errorf("%+v", inner)
+	}
+}
+
+// What does not answer is given up: a header that does not come, and a body that does not end.
+func TestSilentServersAreGivenUp(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/body" {
+			w.WriteHeader(http.StatusOK)
+			http.NewResponseController(w).Flush()
 		}
-	}
-	for _, to := range w.dialled() {
-		if to.Addr().String() != "93.184.215.14" {
-			t.Errorf("dialled %v", to)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	for path, l := range map[string]Limits{
+		"/header": {Connect: time.Minute, FirstByte: 50 * time.Millisecond, Total: time.Hour},
+		"/body":   {Connect: time.Minute, FirstByte: time.Hour, Total: 50 * time.Millisecond},
+	} {
+		w := watch(t, nil, Config{AdmitLoopback: true})
+		resp, err := w.Client(source, l).Get(s.URL + path)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
@@ -187,8 +212,9 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestCertificatesAreVerified(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
-	s.Config.ErrorLog = nil
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	if _, err := watch(t, nil, Config{AdmitLoopback: true}).fetch(t, s.URL, 0); err == nil || verdict(err) != "error" {
 		t.Errorf("got %v", err)

@@ -18,6 +18,7 @@ type zone struct {
 	answers map[string][]string // name -> answers in turn, each a space-separated list of addresses
 	aliases map[string]string
 	failing map[string]bool // names that the server fails on
+	other   string          // answer for every name that is not there; empty: it does not exist
 	asked   map[string]int
 }
 
@@ -83,6 +84,9 @@ func (z *zone) next(name string, typ dnsmessage.Type) (addrs []netip.Addr, exist
 		name = to
 	}
 	turns, exists := z.answers[name]
+	if !exists && z.other != "" {
+		turns, exists = []string{z.other}, true
+	}
 	if exists {
 		for text := range strings.FieldsSeq(turns[min(turn, len(turns)-1)]) {
 			addrs = append(addrs, netip.MustParseAddr(text))

@@ -11,8 +11,8 @@ import (
 
 // profile reads host names as browsers do: case, width and compatibility forms are folded, the rest becomes
 // punycode. Which characters may stand in a name is checked on the result (checkName).
-var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckJoiners(true), idna.CheckHyphens(false),
-	idna.StrictDomainName(false), idna.Transitional(false))
+var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false),
+	idna.Transitional(false))
 
 // canonicalHost gives the one way to write a host: an address in its plain form, whatever form it came in, or a
 // name in lower-case punycode without its final dot.
