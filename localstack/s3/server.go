@@ -132,12 +132,22 @@ func open(dir string) (*posix.Posix, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open metadata: %w", err)
 	}
+	// It tells of its folders on stdout, which belongs to the program. One store per process opens here, before
+	// the program says anything.
+	stdout := os.Stdout
+	os.Stdout, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		os.Stdout = stdout
+		return nil, fmt.Errorf("open objects: %w", err)
+	}
+	silence := os.Stdout
 	backend, err := posix.New(filepath.Join(dir, "objects"), sidecar, posix.PosixOpts{
 		VersioningDir:       filepath.Join(dir, "versions"),
 		SideCarDir:          filepath.Join(dir, "metadata"),
 		CopyObjectThreshold: maxCopy, // zero would refuse every copy
 	})
-	if err != nil {
+	os.Stdout = stdout
+	if err := errors.Join(err, silence.Close()); err != nil {
 		return nil, fmt.Errorf("open objects: %w", err)
 	}
 	return backend, nil
