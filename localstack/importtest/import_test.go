@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 
 	"pintu/internal/fault"
 	"pintu/internal/id"
@@ -38,21 +39,22 @@ func TestDuplicatesAndBadRows(t *testing.T) {
 func TestKilledAtEveryCall(t *testing.T) {
 	body := file("a,1", "b,2", "a,3", "c,-1", "d,4", "e,5", "b,9", "f,6", "x,y", "g,7", "h,8", "a,1", "i,9", "j,10")
 	want := naive(nil, body)
-	for _, after := range []bool{false, true} {
-		for n := 1; ; n++ {
-			w := newWorld(t)
-			jobID := w.submit(body)
-			reached := w.killOnce(n, after, jobID)
-			w.drain(jobID)
-			w.check(t, want, jobID)
-			if t.Failed() {
-				t.Fatalf("killed at call %d (after it: %v)", n, after)
+	for name, after := range map[string]bool{"before the call": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n, reached := 1, true; reached && !t.Failed(); n++ {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					jobID := w.submit(body)
+					reached = w.killOnce(n, after, jobID)
+					w.drain(jobID)
+					w.check(t, want, jobID)
+					if t.Failed() {
+						t.Logf("killed at call %d", n)
+					}
+				})
 			}
-			if !reached {
-				t.Logf("after=%v: %d calls", after, n-1)
-				break
-			}
-		}
+		})
 	}
 }
 
@@ -79,36 +81,30 @@ func (w *world) killOnce(n int, after bool, _ id.Job) bool {
 // TestTwoImportsOfOneDataset: a worker of the first import dies with rows written that it did not count,
 // the second import runs to its end, then the first one's message comes back.
 func TestTwoImportsOfOneDataset(t *testing.T) {
-	first, second := file("a,1", "b,2", "c,3", "d,4", "e,5"), file("a,10", "b,20", "c,30", "f,60")
-	for n := 1; n < 60; n++ {
-		w := newWorld(t)
-		one := w.submit(first)
-		if !w.killOnce(n, true, one) {
-			break
-		}
-		w.mu.Lock()
-		held := w.queue
-		w.queue = nil
-		w.mu.Unlock()
-		two := w.submit(second)
-		if got := w.drain(two); got.Status != job.Succeeded {
-			t.Fatalf("second import ended %s", got.Status)
-		}
-		w.mu.Lock()
-		w.queue = append(w.queue, held...)
-		w.mu.Unlock()
-		if got := w.drain(one); got.Status != job.Succeeded || got.Result.Counters.Accepted() != 5 {
-			t.Fatalf("first import ended %s with %+v", got.Status, got.Result.Counters)
-		}
-		for key, want := range map[string]string{"a": "10", "b": "20", "c": "30", "d": "4", "e": "5", "f": "60"} {
-			if got := w.records()[key].V; got != want {
-				t.Errorf("killed at call %d: %s = %s, want %s", n, key, got, want)
+	for n, reached := 1, true; reached && !t.Failed(); n++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			one := w.submit(file("a,1", "b,2", "c,3", "d,4", "e,5"))
+			if reached = w.killOnce(n, true, one); !reached {
+				return
 			}
-		}
-		w.audit(t)
-		if t.Failed() {
-			return
-		}
+			held := w.queue
+			w.queue = nil
+			two := w.submit(file("a,10", "b,20", "c,30", "f,60"))
+			if got := w.drain(two); got.Status != job.Succeeded {
+				t.Fatalf("second import ended %s", got.Status)
+			}
+			w.queue = append(w.queue, held...)
+			if got := w.drain(one); got.Status != job.Succeeded || got.Result.Counters.Accepted() != 5 {
+				t.Fatalf("first import ended %s with %+v", got.Status, got.Result.Counters)
+			}
+			for key, want := range map[string]string{"a": "10", "b": "20", "c": "30", "d": "4", "e": "5", "f": "60"} {
+				if got := w.records()[key].V; got != want {
+					t.Errorf("killed at call %d: %s = %s, want %s", n, key, got, want)
+				}
+			}
+			w.audit(t)
+		})
 	}
 }
 
@@ -116,29 +112,25 @@ func TestTwoImportsOfOneDataset(t *testing.T) {
 // the records that are there.
 func TestCancelAtEveryCall(t *testing.T) {
 	body := file("a,1", "b,2", "a,3", "c,-1", "d,4", "e,5", "b,9", "f,6", "x,y", "g,7", "h,8", "a,1", "i,9", "j,10")
-	for n := 1; ; n++ {
-		w := newWorld(t)
-		jobID := w.submit(body)
-		reached := w.killOnce(n, n%2 == 0, jobID)
-		_, err := w.jobs.Cancel(t.Context(), w.caller, idempotency.Intent{}, jobID)
-		j := w.drain(jobID)
-		if !reached && err != nil { // it had ended, and no later call is left to die at
-			break
-		}
-		if fault.Is(err, fault.InvalidJobState) { // it died after the last write
-			w.check(t, naive(nil, body), jobID)
-			continue
-		}
-		if err != nil || j.Status != job.Canceled {
-			t.Fatalf("call %d: cancel answered %v, job ended %s", n, err, j.Status)
-		}
-		got := w.state(jobID)
-		if int64(len(got.Records)) != got.Counters.Accepted() || int64(len(got.Rejected)) != got.Counters.Rejected {
-			t.Fatalf("call %d: %d records and %d rejected rows, counted %+v", n, len(got.Records), len(got.Rejected), got.Counters)
-		}
-		w.audit(t)
-		if t.Failed() {
-			t.Fatalf("killed at call %d", n)
-		}
+	for n, reached := 1, true; reached && !t.Failed(); n++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			jobID := w.submit(body)
+			reached = w.killOnce(n, n%2 == 0, jobID)
+			_, err := w.jobs.Cancel(t.Context(), w.caller, idempotency.Intent{}, jobID)
+			j := w.drain(jobID)
+			if fault.Is(err, fault.InvalidJobState) { // it had ended
+				w.check(t, naive(nil, body), jobID)
+				return
+			}
+			if err != nil || j.Status != job.Canceled {
+				t.Fatalf("call %d: cancel answered %v, job ended %s", n, err, j.Status)
+			}
+			got := w.state(jobID)
+			if int64(len(got.Records)) != got.Counters.Accepted() || int64(len(got.Rejected)) != got.Counters.Rejected {
+				t.Fatalf("call %d: %d records and %d rejected rows, counted %+v", n, len(got.Records), len(got.Rejected), got.Counters)
+			}
+			w.audit(t)
+		})
 	}
 }

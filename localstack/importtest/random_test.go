@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 150, "random schedules to run")
+	seeds   = flag.Int("seeds", 80, "random schedules to run")
 	oneSeed = flag.Uint64("seed", 0, "run only this random schedule, and print what it did")
 )
 
