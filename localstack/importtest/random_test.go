@@ -46,13 +46,6 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestRegressions are schedules that once went wrong.
-func TestRegressions(t *testing.T) {
-	for name, seed := range map[string]uint64{} {
-		t.Run(name, func(t *testing.T) { random(t, seed, false) })
-	}
-}
-
 // upload is one import of a random schedule.
 type upload struct {
 	body     string
