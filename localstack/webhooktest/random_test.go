@@ -57,7 +57,7 @@ func TestRandomHistories(t *testing.T) {
 		w.queue = nil
 		w.mu.Unlock()
 		var all []webhook.Delivery
-		for range rapid.IntRange(1, 4).Draw(rt, "events") {
+		for range rapid.IntRange(1, 2).Draw(rt, "events") {
 			all = append(all, w.begin(t, server.URL+"/hook"))
 		}
 		end := w.Now().Add(webhook.Budget + 3*time.Hour)
