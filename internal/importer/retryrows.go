@@ -126,7 +126,7 @@ func (im *Importer) newRecords(ctx context.Context, j job.Job, body io.Reader, a
 		return rowio.NewReader(body, j.Plan.Layout, at), nil
 	}
 	hand := &inHand{rows: map[int64]listed{}}
-	return &listReader{ctx: ctx, im: im, lines: rowio.NewReader(body, listLayout(), at), layout: j.Plan.Layout, hand: hand}, hand
+	return &listReader{ctx: ctx, im: im, lines: rowio.NewReader(body, listLayout(), at), one: newOneReader(j.Plan.Layout), hand: hand}, hand
 }
 
 // inHand are the rows that were read and have no outcome yet.
@@ -151,11 +151,11 @@ func (h *inHand) take(rowNumber int64) listed {
 
 // listReader gives the rows of a list as the records they were in their file.
 type listReader struct {
-	ctx    context.Context
-	im     *Importer
-	lines  *rowio.Reader
-	layout rowio.Layout // of the file
-	hand   *inHand
+	ctx   context.Context
+	im    *Importer
+	lines *rowio.Reader
+	one   *oneReader
+	hand  *inHand
 }
 
 func (r *listReader) Position() rowio.Position { return r.lines.Position() }
@@ -170,11 +170,11 @@ func (r *listReader) Next() (rowio.Record, error) {
 		return rowio.Record{}, fmt.Errorf("read line %d of the list of rows: %w", line.Row, err)
 	}
 	if l.RawKey != "" {
-		if l.Raw, err = r.im.head(r.ctx, l.RawKey, int64(r.layout.MaxRecordBytes)+1); err != nil {
+		if l.Raw, err = r.im.head(r.ctx, l.RawKey, int64(r.one.layout.MaxRecordBytes)+1); err != nil {
 			return rowio.Record{}, err
 		}
 	}
-	rec, err := one(l, r.layout)
+	rec, err := r.one.read(l)
 	if err != nil {
 		return rowio.Record{}, fmt.Errorf("read row %d: %w", l.RowNumber, err)
 	}
@@ -193,24 +193,46 @@ func (im *Importer) head(ctx context.Context, key string, most int64) ([]byte, e
 	return raw, errors.Join(err, body.Close())
 }
 
-// one reads a payload that must be exactly one record.
-func one(l listed, layout rowio.Layout) (rowio.Record, error) {
+// oneReader reads payloads, each of which must be exactly one record.
+type oneReader struct {
+	layout rowio.Layout // of the file they come from
+	body   bytes.Reader
+	first  *rowio.Reader
+	second *rowio.Reader // for what stands behind the record; nil until something does
+}
+
+func newOneReader(layout rowio.Layout) *oneReader {
+	return &oneReader{layout: layout, first: rowio.NewReader(bytes.NewReader(nil), layout, rowio.Position{})}
+}
+
+func (o *oneReader) read(l listed) (rowio.Record, error) {
 	at := rowio.Position{Offset: l.Offset, Line: l.Line, Row: l.RowNumber}
-	reader := rowio.NewReader(bytes.NewReader(l.Raw), layout, at)
-	rec, err := reader.Next()
+	o.body.Reset(l.Raw)
+	o.first.Reset(&o.body, at)
+	rec, err := o.first.Next()
 	switch {
 	case errors.Is(err, io.EOF):
 		rec.Bad = &rowio.RowProblem{Code: rowio.CodeMalformedRow, Message: "the payload holds no record"}
 	case err != nil:
 		return rec, err
-	case rec.Bad == nil:
-		rest := rowio.NewReader(bytes.NewReader(l.Raw[reader.Position().Offset-l.Offset:]), layout, at)
-		if _, err := rest.Next(); !errors.Is(err, io.EOF) {
-			rec.Bad = &rowio.RowProblem{Code: rowio.CodeMalformedRow, Message: "the payload holds more than one record"}
-		}
+	case rec.Bad == nil && o.goesOn(l.Raw[o.first.Position().Offset-l.Offset:]):
+		rec.Bad = &rowio.RowProblem{Code: rowio.CodeMalformedRow, Message: "the payload holds more than one record"}
 	}
 	rec.Row, rec.Line, rec.Offset, rec.Raw, rec.RawBytes = l.RowNumber, l.Line, l.Offset, nil, 0
 	return rec, nil
+}
+
+// goesOn tells whether there is another record in what stands behind the first one.
+func (o *oneReader) goesOn(rest []byte) bool {
+	if len(rest) == 0 {
+		return false
+	}
+	if o.second == nil {
+		o.second = rowio.NewReader(bytes.NewReader(nil), o.layout, rowio.Position{})
+	}
+	o.second.Reset(bytes.NewReader(rest), rowio.Position{})
+	_, err := o.second.Next()
+	return !errors.Is(err, io.EOF)
 }
 
 // keep writes what became of a rejected row: into the quarantine of this job, or to the row that was tried
