@@ -8,6 +8,7 @@ import (
 	"pintu/internal/dataset"
 	"pintu/internal/idempotency"
 	"pintu/internal/job"
+	"pintu/internal/quarantine"
 )
 
 type limitView struct {
@@ -41,6 +42,9 @@ func (a *api) getLimits(c *call) (reply, error) {
 		"request_bytes":               bound(jsonBody),
 		"dataset_bytes":               bound(dataset.MaxBytes),
 		"metadata_bytes":              bound(maxMetadata),
+		"row_bytes":                   bound(maxRaw),
+		"rows_per_request":            bound(maxRowsNamed),
+		"rows_per_retry":              bound(quarantine.MaxRetryRows),
 		"upload_url_seconds":          whole(job.DefaultURLLife),
 		"upload_window_seconds":       whole(job.UploadWindow),
 		"upload_window_total_seconds": whole(job.MaxUploadWindow),
