@@ -405,6 +405,53 @@ func (a *api) RetryRows(_ context.Context, _ access.Caller, in idempotency.Inten
 	return job.Submitted{Job: *j}, nil
 }
 
+// Retry makes one successor of a job that failed or was canceled.
+func (a *api) Retry(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, version *int) (job.Submitted, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if j, err := a.remembered(in); j != nil || err != nil {
+		return a.granted(j, true, idempotency.Created), err
+	}
+	of, err := a.find(jobID)
+	if err != nil {
+		return job.Submitted{}, err
+	}
+	if of.Status != job.Failed && of.Status != job.Canceled {
+		return job.Submitted{}, fault.New(fault.InvalidJobState, "only a failed or canceled job can be retried: the job is %s", of.Status).With("status", string(of.Status))
+	}
+	if of.RetriedBy == "" {
+		j := a.runAgain(in, of, version)
+		j.Attempt, j.RetryOf, of.RetriedBy = of.Attempt+1, of.ID, j.ID
+	}
+	j, err := a.find(of.RetriedBy)
+	return a.granted(j, false, idempotency.Created), err
+}
+
+func (a *api) Reprocess(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, version int) (job.Submitted, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if j, err := a.remembered(in); j != nil || err != nil {
+		return a.granted(j, true, idempotency.Created), err
+	}
+	of, err := a.find(jobID)
+	if err != nil {
+		return job.Submitted{}, err
+	}
+	j := a.runAgain(in, of, &version)
+	j.ReprocessOf = of.ID
+	return a.granted(j, false, idempotency.Created), nil
+}
+
+func (a *api) runAgain(in idempotency.Intent, of *job.Job, version *int) *job.Job {
+	j := &job.Job{Tenant: "acme", ID: id.NewJob(time.Now()), Kind: job.Import, Status: job.Queued, Client: "shop", Attempt: 1, CreatedAt: time.Now(), Spec: of.Spec, Input: of.Input}
+	if version != nil {
+		j.Spec.DatasetVersion = max(*version, 1)
+	}
+	a.jobs = append(a.jobs, j)
+	a.remember(in, j)
+	return j
+}
+
 func (a *api) workable(n int64) error {
 	if n < 1 || n > int64(len(a.rows)) {
 		return fault.New(fault.RowNotFound, "row %d is not in the quarantine of this job", n)

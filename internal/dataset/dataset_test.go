@@ -62,9 +62,7 @@ func TestParseRefusesByName(t *testing.T) {
 		{"unknown field", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"owner":"me"}`, fault.InvalidRequest, "owner", "unknown"},
 		{"no schema", `{}`, fault.InvalidRequest, "schema", "required"},
 		{"on_conflict of the wrong type", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":1}`, fault.InvalidRequest, "on_conflict", "must be a string"},
-		{"on_conflict later", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":"skip"}`, fault.InvalidSchema, "on_conflict", "skip is not available yet; supported: update"},
 		{"on_conflict unknown", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"on_conflict":"merge"}`, fault.InvalidSchema, "on_conflict", "supported: update"},
-		{"duplicates later", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"duplicates":"last_wins"}`, fault.InvalidSchema, "duplicates", "supported: reject"},
 		{"duplicates unknown", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"duplicates":"first_wins"}`, fault.InvalidSchema, "duplicates", "first_wins is not known; supported: reject"},
 		{"computed of the wrong type", `{"schema":{"fields":[{"name":"id"}],"primaryKey":"id"},"computed":{}}`, fault.InvalidRequest, "computed", "must be an array"},
 		{"fields of the wrong type", `{"schema":{"fields":{},"primaryKey":"id"}}`, fault.InvalidSchema, "schema.fields", "must be an array"},
@@ -138,7 +136,7 @@ func TestParseRefusesByName(t *testing.T) {
 
 func TestParseReportsEverything(t *testing.T) {
 	code, list := problems(t, `{"schema":{"fields":[{"name":"id","type":"object"},{"name":"x","type":"date","format":"%q","constraints":{"minimum":1,"minLength":2}}],
-		"primaryKey":"key","uniqueKeys":[]},"computed":[{}],"on_conflict":"skip"}`)
+		"primaryKey":"key","uniqueKeys":[]},"computed":[{}],"on_conflict":"merge"}`)
 	var paths []string
 	for _, p := range list {
 		paths = append(paths, p.Path)

@@ -15,8 +15,8 @@ type Rule struct {
 
 // The rules. Available is the one switch for the values that imports do not keep yet.
 var (
-	OnConflictRule = Rule{"on_conflict", []string{"update", "skip", "reject", "if_unchanged"}, 1}
-	DuplicatesRule = Rule{"duplicates", []string{"reject", "last_wins"}, 1}
+	OnConflictRule = Rule{"on_conflict", []string{"update", "skip", "reject", "if_unchanged"}, 4}
+	DuplicatesRule = Rule{"duplicates", []string{"reject", "last_wins"}, 2}
 )
 
 // Supported returns the values that a definition may name.

@@ -32,6 +32,8 @@ type Jobs interface {
 	Cancel(ctx context.Context, c access.Caller, in idempotency.Intent, jobID id.Job) (job.Moved, error)
 	Get(ctx context.Context, c access.Caller, jobID id.Job) (job.Job, error)
 	List(ctx context.Context, c access.Caller, f job.Filter) (job.Page, error)
+	Retry(ctx context.Context, c access.Caller, in idempotency.Intent, requestID string, jobID id.Job, version *int) (job.Submitted, error)
+	Reprocess(ctx context.Context, c access.Caller, in idempotency.Intent, requestID string, jobID id.Job, version int) (job.Submitted, error)
 	RetryRows(ctx context.Context, c access.Caller, in idempotency.Intent, requestID string, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error)
 	Artifact(ctx context.Context, c access.Caller, jobID id.Job, name string) (job.Download, error)
 }

@@ -56,7 +56,7 @@ func TestOrderOfChecks(t *testing.T) {
 
 func TestUnknownAddresses(t *testing.T) {
 	f := newFixture()
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/jobs/", "/v1//jobs", "/v1/./jobs", "/v1/jobs/../limits", "/v2/jobs", "/v1/datasets/orders/records/a/b", "/v1/jobs/" + jobID + "/retry"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/jobs/", "/v1//jobs", "/v1/./jobs", "/v1/jobs/../limits", "/v2/jobs", "/v1/datasets/orders/records/a/b", "/v1/jobs/" + jobID + "/rerun"} {
 		t.Run(path, func(t *testing.T) {
 			a := f.do(t, request{method: "GET", path: path, header: map[string]string{"Authorization": ""}})
 			a.failed(t, 404, fault.NotFound)

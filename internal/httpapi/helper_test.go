@@ -50,6 +50,8 @@ type fakeJobs struct {
 	get       func(jobID id.Job) (job.Job, error)
 	list      func(f job.Filter) (job.Page, error)
 	artifact  func(jobID id.Job, name string) (job.Download, error)
+	retry     func(in idempotency.Intent, jobID id.Job, version *int) (job.Submitted, error)
+	reprocess func(in idempotency.Intent, jobID id.Job, version int) (job.Submitted, error)
 	retryRows func(in idempotency.Intent, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error)
 }
 
@@ -70,6 +72,12 @@ func (f fakeJobs) Get(_ context.Context, _ access.Caller, jobID id.Job) (job.Job
 }
 func (f fakeJobs) List(_ context.Context, _ access.Caller, filter job.Filter) (job.Page, error) {
 	return f.list(filter)
+}
+func (f fakeJobs) Retry(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, version *int) (job.Submitted, error) {
+	return f.retry(in, jobID, version)
+}
+func (f fakeJobs) Reprocess(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, version int) (job.Submitted, error) {
+	return f.reprocess(in, jobID, version)
 }
 func (f fakeJobs) RetryRows(_ context.Context, _ access.Caller, in idempotency.Intent, _ string, jobID id.Job, sel quarantine.Selection, version int) (job.Submitted, error) {
 	return f.retryRows(in, jobID, sel, version)

@@ -52,8 +52,8 @@ func stalledJob() job.Job {
 
 // TestJobObject compares whole answers: the shape is the contract. The document is checked beside it.
 func TestJobObject(t *testing.T) {
-	head := `{"job_id":"` + jobID + `","kind":"import","status":"%s","attempt":1,"retry_of":null,"client_id":"shop","created_at":"2026-07-27T10:15:30Z",` +
-		`"uploaded_at":%s,"started_at":%s,"finished_at":%s,"status_url":"/v1/import-jobs/` + jobID + `","dataset":"orders","dataset_version":1,"format":"csv","input":`
+	head := `{"job_id":"` + jobID + `","kind":"import","status":"%s","attempt":1,"retry_of":null,"retried_by":null,"reprocess_of":null,"client_id":"shop","created_at":"2026-07-27T10:15:30Z",` +
+		`"uploaded_at":%s,"started_at":%s,"finished_at":%s,"status_url":"/v1/import-jobs/` + jobID + `","dataset":"orders","dataset_version":1,"format":"csv","atomicity":"per_row","dry_run":false,"input":`
 	middle := `,"deduplication_key":null,"deduplicated":false,"metadata":{"document_id":"<123>"},`
 	tail := `,"retention":{"input_days":7,"results_days":30,"quarantine_days":30},"error":`
 	none := `"cancel_requested_at":null,"canceled_by":null,"stalled":null,"stalled_count":0,`

@@ -20,6 +20,8 @@ type jobView struct {
 	Status            job.Status      `json:"status"`
 	Attempt           int             `json:"attempt"`
 	RetryOf           *string         `json:"retry_of"`
+	RetriedBy         *string         `json:"retried_by"`
+	ReprocessOf       *string         `json:"reprocess_of"`
 	ClientID          string          `json:"client_id"`
 	CreatedAt         *string         `json:"created_at"`
 	UploadedAt        *string         `json:"uploaded_at"`
@@ -29,6 +31,8 @@ type jobView struct {
 	Dataset           string          `json:"dataset"`
 	DatasetVersion    int             `json:"dataset_version"`
 	Format            string          `json:"format"`
+	Atomicity         string          `json:"atomicity"`
+	DryRun            bool            `json:"dry_run"`
 	Input             inputView       `json:"input"`
 	DeduplicationKey  *string         `json:"deduplication_key"`
 	Deduplicated      bool            `json:"deduplicated"`
@@ -104,10 +108,12 @@ type downloadView struct {
 
 func viewOf(j job.Job, lang language) jobView {
 	return jobView{
-		JobID: j.ID, Kind: j.Kind, Status: j.Status, Attempt: j.Attempt, RetryOf: text(string(cmp.Or(j.RetryOf, j.RowsOf))), ClientID: j.Client,
+		JobID: j.ID, Kind: j.Kind, Status: j.Status, Attempt: j.Attempt, RetryOf: text(string(cmp.Or(j.RetryOf, j.RowsOf))),
+		RetriedBy: text(string(j.RetriedBy)), ReprocessOf: text(string(j.ReprocessOf)), ClientID: j.Client,
 		CreatedAt: stamp(j.CreatedAt), UploadedAt: stamp(j.UploadedAt), StartedAt: stamp(j.StartedAt), FinishedAt: stamp(j.FinishedAt),
 		StatusURL: "/v1/import-jobs/" + string(j.ID),
 		Dataset:   j.Spec.Dataset, DatasetVersion: j.Spec.DatasetVersion, Format: j.Spec.Format, Input: inputOf(j),
+		Atomicity: cmp.Or(j.Spec.Atomicity, perRow), DryRun: j.Spec.DryRun,
 		DeduplicationKey: text(j.Spec.DeduplicationKey), Metadata: metadataOf(j),
 		CancelRequestedAt: stamp(j.CancelRequestedAt), CanceledBy: text(j.CanceledBy),
 		Stalled: stalledOf(j.Stalled), StalledCount: j.StalledCount,

@@ -29,6 +29,8 @@ func (a *api) routes() []route {
 		{"GET", "/v1/jobs", needs(access.JobsRead), keyIgnored, noBody, []string{"kind", "status", "created_after", "cursor", "limit"}, a.listJobs},
 		{"GET", "/v1/jobs/{id}", needs(access.JobsRead), keyIgnored, noBody, []string{"wait"}, a.getJob},
 		{"POST", "/v1/jobs/{id}/cancel", needs(access.JobsSubmit), keyAccepted, jsonBody, nil, a.cancelJob},
+		{"POST", "/v1/jobs/{id}/retry", needs(access.JobsSubmit), keyRequired, jsonBody, nil, a.retryJob},
+		{"POST", "/v1/jobs/{id}/reprocess", needs(access.JobsSubmit), keyRequired, jsonBody, nil, a.reprocessJob},
 		{"GET", "/v1/jobs/{id}/rows", needs(access.RowsRead), keyIgnored, noBody, []string{"row_number", "state", "code", "class", "cursor", "limit"}, a.listRows},
 		{"PATCH", "/v1/jobs/{id}/rows/{row_number}", needs(access.RowsWrite), keyIgnored, rowBody, nil, a.patchRow},
 		{"POST", "/v1/jobs/{id}/rows/retry", needs(access.RowsWrite), keyRequired, jsonBody, nil, a.retryRows},

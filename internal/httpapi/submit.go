@@ -23,6 +23,12 @@ const (
 	maxInt53        = 1<<53 - 1 // what every JSON reader can hold exactly
 )
 
+// Rules of a submit that others are bound to.
+const (
+	ifUnchanged = "if_unchanged"
+	perRow      = "per_row"
+)
+
 // submitImport makes an import job, or finds the one that this request, or another with the same
 // deduplication key, already made.
 func (a *api) submitImport(c *call) (reply, error) {
@@ -38,6 +44,11 @@ func (a *api) submitImport(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	return submitted(c, done)
+}
+
+// submitted answers with a job that a request made or found.
+func submitted(c *call, done job.Submitted) (reply, error) {
 	status, view := http.StatusAccepted, viewOf(done.Job, c.language)
 	if done.Outcome == idempotency.Deduplicated {
 		status, view.Deduplicated = http.StatusOK, true
@@ -65,9 +76,10 @@ func readImport(body []byte) (job.ImportSpec, error) {
 		File:               readFile(o),
 		Dialect:            readDialect(o),
 		Encoding:           o.encoding("encoding"),
-		OnConflict:         o.only("on_conflict", "update", "skip", "reject", "if_unchanged"),
-		Duplicates:         o.only("duplicates", "reject", "last_wins"),
-		Atomicity:          o.only("atomicity", "per_row", "all_or_nothing"),
+		OnConflict:         o.oneOf("on_conflict", dataset.OnConflictRule.Values...),
+		VersionColumn:      o.text("version_column", maxText),
+		Duplicates:         o.oneOf("duplicates", dataset.DuplicatesRule.Values...),
+		Atomicity:          cmp.Or(o.oneOf("atomicity", perRow, job.AllOrNothing), perRow),
 		DryRun:             o.flag("dry_run"),
 		MaxRejected:        o.whole("max_rejected", job.DefaultMaxRejected, 0, maxRejectedRows),
 		MaxRejectedPercent: o.decimal("max_rejected_percent", 0, 100),
@@ -80,10 +92,12 @@ func readImport(body []byte) (job.ImportSpec, error) {
 	if spec.Format == rowio.FormatJSONL && spec.Dialect != nil {
 		o.bad("dialect", "belongs to format csv")
 	}
-	if spec.DryRun {
-		o.bad("dry_run", "is not available yet")
+	switch unchanged := spec.OnConflict == ifUnchanged; {
+	case unchanged && spec.VersionColumn == "":
+		o.bad("version_column", "is required with on_conflict if_unchanged: the column of the file that holds each record's version")
+	case !unchanged && spec.OnConflict != "" && spec.VersionColumn != "":
+		o.bad("version_column", "belongs to on_conflict if_unchanged")
 	}
-	o.unavailable("version_column", "is not available yet; it belongs to on_conflict if_unchanged")
 	o.unavailable("callback_url", "webhooks are not available yet; poll status_url instead")
 	o.close()
 	return spec, bad.err()

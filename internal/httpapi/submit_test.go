@@ -34,7 +34,7 @@ func TestSubmitFillsInDefaults(t *testing.T) {
 	a := f.do(t, request{method: "POST", path: "/v1/import-jobs", body: leastImport})
 	got := decode[map[string]any](t, a, 202)
 	want := job.ImportSpec{
-		Dataset: "orders", Format: "csv", UploadMethod: "put", Encoding: "utf-8", OnConflict: "update", Duplicates: "reject", Atomicity: "per_row",
+		Dataset: "orders", Format: "csv", UploadMethod: "put", Encoding: "utf-8", Atomicity: "per_row",
 		File:        job.File{Name: "orders.csv", SizeBytes: 1234, ContentType: "text/csv"},
 		MaxRejected: 100_000, ReuseWindowSeconds: 86_400, Retention: job.Retention{InputDays: 7, ResultsDays: 30, QuarantineDays: 30}, Metadata: json.RawMessage("{}"),
 	}
@@ -56,13 +56,14 @@ func TestSubmitReadsEverything(t *testing.T) {
 	f, spec, _ := submitting()
 	body := `{"dataset":"orders","dataset_version":3.0,"format":"csv","upload_method":"put",
 		"file":{"name":"pesanan Juli.csv","size_bytes":1e3,"content_type":"text/csv; charset=utf-8","sha256":"` + strings.Repeat("AB", 32) + `"},
-		"dialect":{"delimiter":";","header":false},"encoding":"UTF-8","on_conflict":"update","version_column":null,"duplicates":"reject","atomicity":"per_row",
-		"dry_run":false,"max_rejected":0,"max_rejected_percent":12.5,"callback_url":null,"deduplication_key":"juli 2026","force_reprocess":true,
+		"dialect":{"delimiter":";","header":false},"encoding":"UTF-8","on_conflict":"if_unchanged","version_column":"versi ke","duplicates":"last_wins","atomicity":"all_or_nothing",
+		"dry_run":true,"max_rejected":0,"max_rejected_percent":12.5,"callback_url":null,"deduplication_key":"juli 2026","force_reprocess":true,
 		"reuse_window_seconds":0,"retention":{"input_days":1,"results_days":365},"metadata":{"b":[1,{"z":1.50,"a":"<x>"}],"a":null}}`
 	decode[map[string]any](t, f.do(t, request{method: "POST", path: "/v1/import-jobs", body: body}), 202)
 	no, percent := false, 12.5
 	want := job.ImportSpec{
-		Dataset: "orders", DatasetVersion: 3, Format: "csv", UploadMethod: "put", Encoding: "utf-8", OnConflict: "update", Duplicates: "reject", Atomicity: "per_row",
+		Dataset: "orders", DatasetVersion: 3, Format: "csv", UploadMethod: "put", Encoding: "utf-8", OnConflict: "if_unchanged", VersionColumn: "versi ke",
+		Duplicates: "last_wins", Atomicity: "all_or_nothing", DryRun: true,
 		File:    job.File{Name: "pesanan Juli.csv", SizeBytes: 1000, ContentType: "text/csv; charset=utf-8", SHA256: strings.Repeat("ab", 32)},
 		Dialect: &rowio.Dialect{Delimiter: ";", Header: &no}, MaxRejectedPercent: &percent, DeduplicationKey: "juli 2026", ForceReprocess: true,
 		Retention: job.Retention{InputDays: 1, ResultsDays: 365, QuarantineDays: 30}, Metadata: json.RawMessage(`{"a":null,"b":[1,{"a":"<x>","z":1.50}]}`),
@@ -178,12 +179,12 @@ func TestSubmitRefuses(t *testing.T) {
 		{"format's type", field("format", `7`), "format", "must be one of csv, jsonl"},
 		{"post", field("upload_method", `"post"`), "upload_method", "not available yet"},
 		{"multipart", field("upload_method", `"multipart"`), "upload_method", "not available yet"},
-		{"skip", field("on_conflict", `"skip"`), "on_conflict", "not available yet"},
-		{"if_unchanged", field("on_conflict", `"if_unchanged"`), "on_conflict", "not available yet"},
-		{"version_column", field("version_column", `"v"`), "version_column", "not available yet"},
-		{"last_wins", field("duplicates", `"last_wins"`), "duplicates", "not available yet"},
-		{"all_or_nothing", field("atomicity", `"all_or_nothing"`), "atomicity", "not available yet"},
-		{"dry_run", field("dry_run", `true`), "dry_run", "not available yet"},
+		{"on_conflict", field("on_conflict", `"merge"`), "on_conflict", "must be one of update, skip, reject, if_unchanged"},
+		{"if_unchanged alone", field("on_conflict", `"if_unchanged"`), "version_column", "is required with on_conflict if_unchanged"},
+		{"version_column of skip", field("on_conflict", `"skip","version_column":"v"`), "version_column", "belongs to on_conflict if_unchanged"},
+		{"version_column's type", field("version_column", `1`), "version_column", "must be a string"},
+		{"duplicates", field("duplicates", `"first_wins"`), "duplicates", "must be one of reject, last_wins"},
+		{"atomicity", field("atomicity", `"per_file"`), "atomicity", "must be one of per_row, all_or_nothing"},
 		{"dry_run's type", field("dry_run", `"no"`), "dry_run", "must be true or false"},
 		{"encoding", field("encoding", `"latin1"`), "encoding", "latin1 is not available yet"},
 		{"encoding's type", field("encoding", `8`), "encoding", "must be a string"},
@@ -219,6 +220,7 @@ func TestSubmitTakesWhatIsJustWithinBounds(t *testing.T) {
 	f, _, _ := submitting()
 	for _, members := range []string{
 		`"metadata":{"a":"` + strings.Repeat("x", 4088) + `"}`, `"deduplication_key":"` + strings.Repeat("é", 255) + `"`,
+		`"version_column":"v"`, `"on_conflict":"skip","version_column":null`, // null: the dataset's rule, which may be if_unchanged
 		`"max_rejected_percent":100`, `"reuse_window_seconds":2592000`, `"retention":{"input_days":365}`,
 	} {
 		body := strings.TrimSuffix(leastImport, "}") + "," + members + "}"

@@ -35,6 +35,11 @@ type Store interface {
 	RememberHit(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	// RememberSame writes the intent of a request that found j as it asks it to be.
 	RememberSame(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
+	// CreateAttempt writes the next attempt of a job, uploading or queued, and names it on that job, which has
+	// none yet; else as CreateJob. Fails with ErrMoved too.
+	CreateAttempt(ctx context.Context, caller access.Caller, in idempotency.Intent, j, of Job, stale id.Job) (Job, error)
+	// RememberRetry writes the intent of a retry that found the attempt j of another job.
+	RememberRetry(ctx context.Context, caller access.Caller, in idempotency.Intent, of, j Job) error
 	RenewWindow(ctx context.Context, caller access.Caller, in idempotency.Intent, j Job) error
 	// Enqueue moves j from uploading to queued with its pinned input, and gives it a slot or a place in
 	// the line. limit 0 does not check the active-job limit. Fails with ErrMoved, TOO_MANY_ACTIVE_JOBS.

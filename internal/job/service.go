@@ -253,7 +253,7 @@ func (s *Service) Artifact(ctx context.Context, caller access.Caller, jobID id.J
 	return Download{}, fault.New(fault.ArtifactNotFound, "this job has no artifact of that name")
 }
 
-func wrongState(j Job, why string) error {
+func wrongState(j Job, why string) *fault.Error {
 	return fault.New(fault.InvalidJobState, "%s: the job is %s", why, j.Status).With("status", string(j.Status))
 }
 

@@ -75,13 +75,25 @@ func (s *Store) CreateJob(ctx context.Context, caller access.Caller, in idempote
 	tx := transaction{op: "submit job"}
 	tx.put(s.control, it, notExists(), job.ErrMoved)
 	tx.intent(s, caller, in, idempotency.Created, j)
-	if j.Spec.DeduplicationKey != "" {
-		tx.put(s.control, dedupeItem(j), namesJob(stale), job.ErrDedupeTaken)
-	}
-	tx.update(s.control, clientKey(j.Tenant, j.Client, skActive),
-		expression.Add(expression.Name("uploading"), expression.Value(1)),
-		below("uploading", caller.Limits.UploadingJobs), tooMany("jobs waiting for their upload", caller.Limits.UploadingJobs))
+	tx.dedupe(s, j, stale)
+	tx.countJob(s, caller, j)
 	return tx.run(ctx, s)
+}
+
+// dedupe makes a job the one that its deduplication key names.
+func (t *transaction) dedupe(s *Store, j job.Job, stale id.Job) {
+	if j.Spec.DeduplicationKey != "" {
+		t.put(s.control, dedupeItem(j), namesJob(stale), job.ErrDedupeTaken)
+	}
+}
+
+// countJob counts a new job of a client within its limits.
+func (t *transaction) countJob(s *Store, caller access.Caller, j job.Job) {
+	counter, limit, what := "active", caller.Limits.ActiveJobs, "active jobs"
+	if j.Status == job.Uploading {
+		counter, limit, what = "uploading", caller.Limits.UploadingJobs, "jobs waiting for their upload"
+	}
+	t.update(s.control, clientKey(j.Tenant, j.Client, skActive), expression.Add(expression.Name(counter), expression.Value(1)), below(counter, limit), tooMany(what, limit))
 }
 
 func dedupeItem(j job.Job) item {

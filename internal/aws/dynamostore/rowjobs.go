@@ -25,8 +25,7 @@ func (s *Store) CreateQueued(ctx context.Context, caller access.Caller, in idemp
 		tx := transaction{op: "queue job"}
 		tx.put(s.control, it, notExists(), job.ErrMoved)
 		tx.intent(s, caller, in, idempotency.Created, j)
-		tx.update(s.control, clientKey(j.Tenant, j.Client, skActive), expression.Add(expression.Name("active"), expression.Value(1)),
-			below("active", caller.Limits.ActiveJobs), tooMany("active jobs", caller.Limits.ActiveJobs))
+		tx.countJob(s, caller, j)
 		line.write(&tx, s)
 		if err := tx.run(ctx, s); err != errLineMoved {
 			return queued, err
