@@ -84,6 +84,9 @@ func jobText(j client.Job) string {
 	}
 	line("job", "%s", j.ID)
 	line("status", "%s", statusText(j))
+	if j.RetryOf != "" {
+		line("retry of", "%s", j.RetryOf)
+	}
 	if j.Dataset != "" {
 		line("dataset", "%s version %d", j.Dataset, j.DatasetVersion)
 	}

@@ -13,6 +13,7 @@ type Job struct {
 	Kind           string    `json:"kind"`
 	Status         Status    `json:"status"`
 	Attempt        int       `json:"attempt"`
+	RetryOf        string    `json:"retry_of"` // "": none
 	CreatedAt      time.Time `json:"created_at"`
 	FinishedAt     time.Time `json:"finished_at"` // zero while not terminal
 	Dataset        string    `json:"dataset"`
