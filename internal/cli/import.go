@@ -48,6 +48,7 @@ run it again later, within 24 hours, and it shows the job that it made.`,
 	f.StringVar(&o.key, "key", "", "idempotency key; another one makes another import of the same file")
 	f.StringVar(&o.spec.DeduplicationKey, "deduplication-key", "", "name of the business intent: a job that has it is found, not repeated")
 	f.BoolVar(&o.spec.ForceReprocess, "force-reprocess", false, "make a new job even if the deduplication key has one")
+	ruleFlags(cmd, &o.spec)
 	f.Int64Var(&o.maxRejected, "max-rejected", -1, "rejected rows beyond which the job fails; -1: the API's default")
 	f.StringVar(&o.metadata, "metadata", "", "JSON object to keep with the job")
 	f.BoolVar(&o.wait, "wait", false, "wait until the job has ended; the exit code says how")

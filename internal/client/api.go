@@ -38,6 +38,10 @@ func (c *Client) SubmitImport(ctx context.Context, spec ImportSpec, key string) 
 	if err != nil {
 		return Submitted{}, err
 	}
+	return submittedOf(a)
+}
+
+func submittedOf(a *answer) (Submitted, error) {
 	s := Submitted{Replayed: a.replayed()}
 	var more struct {
 		Upload *Upload `json:"upload"`

@@ -113,6 +113,11 @@ type ImportSpec struct {
 	Format             string          `json:"format,omitempty"`
 	File               File            `json:"file"`
 	Dialect            json.RawMessage `json:"dialect,omitempty"`
+	OnConflict         string          `json:"on_conflict,omitempty"` // empty: the dataset's
+	VersionColumn      string          `json:"version_column,omitempty"`
+	Duplicates         string          `json:"duplicates,omitempty"` // empty: the dataset's
+	Atomicity          string          `json:"atomicity,omitempty"`
+	DryRun             bool            `json:"dry_run,omitempty"`
 	MaxRejected        *int64          `json:"max_rejected,omitempty"`
 	MaxRejectedPercent *float64        `json:"max_rejected_percent,omitempty"`
 	DeduplicationKey   string          `json:"deduplication_key,omitempty"`
