@@ -122,12 +122,13 @@ func TestCancelAgainstCompletion(t *testing.T) {
 func (s *system) race(t *testing.T, i int, content []byte) int {
 	dataset := s.dataset("race-" + fmt.Sprint(i))
 	jobID := s.begin(dataset, content)
-	s.until(jobID, func(j object) bool {
-		switch i % 4 {
-		case 0: // at once
-			return true
-		case 1: // taken by a worker
-			return j.text("status") != "queued"
+	s.eventually(func() bool {
+		if i%4 == 0 {
+			return true // at once
+		}
+		j := s.call("GET", "/v1/jobs/"+jobID, nil).body
+		if i%4 == 1 {
+			return j.text("status") != "queued" // taken by a worker
 		}
 		return j.text("progress.stage") == "finalizing" || terminal(j.text("status"))
 	})

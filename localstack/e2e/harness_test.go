@@ -26,6 +26,8 @@ import (
 	"pintu/internal/aws/dynamostore"
 	"pintu/internal/httpapi/contract"
 	"pintu/localstack/audit"
+	"pintu/localstack/faults"
+	"pintu/localstack/permissions"
 	"pintu/localstack/stack"
 )
 
@@ -84,6 +86,7 @@ func start(t testing.TB, chunkBytes int, env map[string]string) *system {
 			t.Log(s.log.String())
 		}
 	})
+	s.hold()
 	s.db = dynamodb.NewFromConfig(s.stack.Client())
 	validator, err := contract.New()
 	if err != nil {
@@ -94,6 +97,21 @@ func start(t testing.TB, chunkBytes int, env map[string]string) *system {
 	t.Cleanup(s.http.CloseIdleConnections)
 	s.token = s.newClient("acme", "loader", access.Scopes)
 	return s
+}
+
+// hold checks every call of a function against the role that the template gives it.
+func (s *system) hold() {
+	s.t.Helper()
+	roles, err := permissions.Read(filepath.Join(root, "template.yaml"), s.stack.System())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.stack.Faults().Add(faults.Rule{Match: func(c faults.Call) bool {
+		if err := roles.Check(c); err != nil {
+			s.t.Error(err)
+		}
+		return false
+	}})
 }
 
 // newClient makes a client as an operator does, and gives its token.
