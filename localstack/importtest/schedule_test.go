@@ -42,6 +42,7 @@ type schedule struct {
 
 	live  []*process
 	dead  []message // the dead-letter queue
+	idle  int       // times that nothing was going on
 	trace []string
 }
 
@@ -416,7 +417,9 @@ func (s *schedule) nothing() {
 		s.dead = nil
 		return
 	}
-	time.Sleep(10 * time.Minute)
+	// Longer and longer, so that a message that was lost after it was marked comes to the end of its retention.
+	s.idle++
+	time.Sleep(10 * time.Minute * time.Duration(1+s.idle/20))
 	s.sweep()
 	if s.chance(.3) {
 		s.sweep()
