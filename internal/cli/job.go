@@ -15,7 +15,7 @@ import (
 )
 
 func jobCommand(env *Env) *cobra.Command {
-	return group("job", "look at jobs, wait for them, cancel them, run them again", jobGet(env), jobList(env), jobWait(env), jobCancel(env), jobRetry(env), jobReprocess(env), jobArtifact(env))
+	return group("job", "look at jobs, wait for them, cancel them, run them again", jobGet(env), jobList(env), jobWait(env), jobCancel(env), jobRetry(env), jobReprocess(env), jobVerify(env), jobArtifact(env))
 }
 
 // onJob makes a command that does one thing with one job and shows what it came to.

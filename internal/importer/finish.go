@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"pintu/internal/fault"
@@ -70,7 +71,7 @@ func (im *Importer) tally(ctx context.Context, j job.Job) (again []Chunk, t tall
 		}
 		next = c.End.Offset
 		t.add(c)
-		fmt.Fprintf(ranges, "%d-%d:%d:%d\n", c.Start.Offset, c.End.Offset, c.Rows, c.Counters.Settled())
+		writeRange(ranges, c)
 		return nil
 	})
 	if err != nil || len(again) > 0 && j.CommittedAt.IsZero() {
@@ -89,6 +90,11 @@ func (im *Importer) tally(ctx context.Context, j job.Job) (again []Chunk, t tall
 	}
 	t.samples, err = im.samples(ctx, j, t.rejects)
 	return nil, t, err
+}
+
+// writeRange writes what chunks_sha256 is over.
+func writeRange(w io.Writer, c Chunk) {
+	fmt.Fprintf(w, "%d-%d:%d:%d\n", c.Start.Offset, c.End.Offset, c.Rows, c.Counters.Settled())
 }
 
 func (t *tally) add(c Chunk) {

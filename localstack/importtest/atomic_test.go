@@ -293,5 +293,6 @@ func (w *world) checkStaging(t *testing.T, u *upload, r rule, before map[string]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job %s (-want +got):\n%s", u.jobID, diff)
 	}
+	w.verify(t, u.jobID)
 	w.audit(t)
 }

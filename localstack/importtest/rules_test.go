@@ -315,6 +315,7 @@ func (w *world) checkByRule(t *testing.T, u *upload, r rule, before, ours map[st
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job %s (-want +got):\n%s", u.jobID, diff)
 	}
+	w.verify(t, u.jobID)
 	w.audit(t)
 }
 

@@ -8,17 +8,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Target is where an operator's command finds the control table. What is empty comes from where the AWS
+// Target is where an operator's command finds the tables. What is empty comes from where the AWS
 // SDK looks: environment, profile, instance role.
 type Target struct {
 	ControlTable string
+	RecordsTable string // empty for commands that have nothing to do with records
 	Endpoint     string // of DynamoDB; empty on AWS
 	Region       string
 	AccessKeyID  string
 	SecretKey    string
 }
 
-// Open makes a store for the control table alone. Nothing is asked until the store is used.
+// Open makes a store for the tables of a target. Nothing is asked until the store is used.
 func Open(ctx context.Context, t Target) (*Store, error) {
 	var options []func(*config.LoadOptions) error
 	if t.Region != "" {
@@ -34,5 +35,5 @@ func Open(ctx context.Context, t Target) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}
-	return New(Config{AWS: cfg, ControlTable: t.ControlTable}), nil
+	return New(Config{AWS: cfg, ControlTable: t.ControlTable, RecordsTable: t.RecordsTable}), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"pintu/internal/importer"
 	"pintu/internal/record"
 )
 
@@ -123,6 +124,12 @@ func (s *Store) GetRecord(ctx context.Context, tenant, dataset, keyText string) 
 	}
 	r, err = recordFrom(out.Item)
 	return r, err == nil, err
+}
+
+// Entry gives what one slot of a record's register says, strongly consistent; nil when there is none.
+func (s *Store) Entry(ctx context.Context, tenant, dataset, keyText string, slot int) (*importer.Entry, error) {
+	r, err := s.judge(ctx, importer.Write{Tenant: tenant, Dataset: dataset, Key: keyText, Slot: slot})
+	return r.Own, err
 }
 
 // recordFrom decodes a stored record; its values are sorted by field name.

@@ -49,6 +49,7 @@ func (s *Store) StageRecord(ctx context.Context, w importer.Write, a importer.Ac
 		if err != nil {
 			return nil, false, err
 		}
+		stored.Own = nil // entries of the dataset's register are none of the staged row's
 		if action, _ := importer.Decide(w, stored); stored.Hash != nil || action != importer.Apply {
 			return &stored, false, nil
 		}
@@ -84,7 +85,7 @@ func (s *Store) stageUpdate(w importer.Write, a importer.Action, seen importer.R
 	return in
 }
 
-// judge reads what a row is judged by. Entries of the dataset's register are none of the staged row's.
+// judge reads what a row is judged by.
 func (s *Store) judge(ctx context.Context, w importer.Write) (importer.Register, error) {
 	e, err := expression.NewBuilder().WithProjection(judged).Build()
 	if err != nil {
@@ -95,9 +96,7 @@ func (s *Store) judge(ctx context.Context, w importer.Write) (importer.Register,
 	if err != nil {
 		return importer.Register{}, unavailable("read record", err)
 	}
-	r := registerOf(out.Item, w.Slot)
-	r.Own = nil
-	return r, nil
+	return registerOf(out.Item, w.Slot), nil
 }
 
 // Staged reads a page of staged rows in order of their keys, strongly consistent.
