@@ -130,7 +130,7 @@ func (w *worker) write(rec rowio.Record) Write {
 
 // apply writes one row until its outcome is known.
 func (b *batch) apply(write Write, rec rowio.Record) error {
-	outcome, err := b.w.im.settleRow(b.ctx, write, b.w.job, b.w.im.destination(b.w.job))
+	outcome, err := b.w.im.settleRow(b.ctx, write, b.w.job, b.w.im.destination(b.w.job), &b.w.marks)
 	if err != nil {
 		return fmt.Errorf("write row %d: %w", write.Row, err)
 	}
@@ -172,6 +172,32 @@ func (b *batch) reject(rec rowio.Record, v dataset.Violation) error {
 	return nil
 }
 
+// marks are the chunks that a worker has marked to run again. Once is enough: a mark goes away when all chunks
+// are done, and then no worker of a first run has a row left to settle.
+type marks struct {
+	mu     sync.Mutex
+	chunks map[int]bool
+}
+
+func (m *marks) once(chunk int, mark func(int) error) error {
+	m.mu.Lock()
+	done := m.chunks[chunk]
+	m.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := mark(chunk); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.chunks == nil {
+		m.chunks = map[int]bool{}
+	}
+	m.chunks[chunk] = true
+	return nil
+}
+
 // put is one try to write a row, where it belongs.
 type put func(ctx context.Context, w Write, a Action, seen Register) (refused *Register, existed bool, err error)
 
@@ -185,14 +211,14 @@ func (im *Importer) destination(j job.Job) put {
 
 // settleRow drives one row through the register. Every round sees what another writer did in between,
 // so it ends as soon as they do.
-func (im *Importer) settleRow(ctx context.Context, w Write, j job.Job, put put) (Outcome, error) {
+func (im *Importer) settleRow(ctx context.Context, w Write, j job.Job, put put, m *marks) (Outcome, error) {
 	action, outcome, seen := Apply, Created, Register{}
 	for {
 		var refused *Register
 		var existed bool
 		err := patiently(ctx, func() (err error) {
 			if action == Displace {
-				if err = im.Store.MarkAgain(ctx, j.Tenant, j.ID, seen.Own.Chunk); err != nil {
+				if err = m.once(seen.Own.Chunk, func(chunk int) error { return im.Store.MarkAgain(ctx, j.Tenant, j.ID, chunk) }); err != nil {
 					return err
 				}
 			}

@@ -60,6 +60,7 @@ type worker struct {
 	keyField string // name of the primary key, for messages
 	row      dataset.Row
 	expected int64 // version that row was made from
+	marks    marks
 	laid
 }
 

@@ -56,7 +56,7 @@ func (im *Importer) copyPage(ctx context.Context, j job.Job) (job.Copied, error)
 	for _, w := range rows {
 		w.Now = im.Now()
 		group.Go(func() error {
-			outcome, err := im.settleRow(gctx, w, j, im.Records.WriteRecord)
+			outcome, err := im.settleRow(gctx, w, j, im.Records.WriteRecord, new(marks))
 			if err == nil && outcome == Duplicate {
 				err = fmt.Errorf("its record is another row's")
 			}

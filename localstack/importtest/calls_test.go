@@ -62,6 +62,8 @@ func TestOneWriteAndNoReadForARow(t *testing.T) {
 		{"skip of records", true, rule{"skip", "reject"}, lines(1, ""), nil, map[string]int{"UpdateItem": rows}},
 		{"if_unchanged of nothing", false, rule{"if_unchanged", "reject"}, lines(1, ""), nil, map[string]int{"UpdateItem": rows}},
 		{"if_unchanged of records", true, rule{"if_unchanged", "reject"}, lines(1, "1"), nil, map[string]int{"UpdateItem": rows}},
+		// Rows 21 to 40 are refused once and displace, then all 40 run again: 2.5 calls a row.
+		{"every key twice and the last wins", false, rule{"update", "last_wins"}, lines(1, "") + strings.TrimPrefix(lines(2, ""), "k,v,was\n"), nil, map[string]int{"UpdateItem": 5 * rows}},
 		{"dry run", false, rule{"update", "reject"}, lines(1, ""), dryRun, map[string]int{"UpdateItem": rows, "GetItem": rows}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
