@@ -279,7 +279,7 @@ func (s *sim) receive(i int) {
 	}
 	t := &simTask{hint: h}
 	t.next, t.stop = iter.Pull(resumable(func(yield func(struct{}) bool) {
-		if !(&simWorker{s, yield}).handle(h) {
+		if !(&simWorker{s: s, yield: yield}).handle(h) {
 			s.queue = append(s.queue, h)
 		}
 	}))

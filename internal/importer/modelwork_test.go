@@ -31,8 +31,9 @@ const (
 // simWorker is one process at work. Whenever it is about to make a call it lets the scheduler run, which
 // may never let it come back.
 type simWorker struct {
-	s     *sim
-	yield func(struct{}) bool
+	s      *sim
+	yield  func(struct{}) bool
+	marked map[int]bool // chunks that this claim has marked; its rows share it
 }
 
 var errSimKilled = errors.New("killed")
@@ -296,6 +297,7 @@ func (w *simWorker) process(j *simJob, k int) bool {
 	if w.s.mutant != claimInPlace {
 		c.version++
 	}
+	w.marked = map[int]bool{}
 	for {
 		stop := (h.cancel || h.stop) && !c.rerun
 		if c.at >= c.until || stop && settled {
@@ -357,7 +359,7 @@ func (w *simWorker) batch(j *simJob, h simHead, k, from, n int) (counts simCount
 		if row < from+n && len(live) < w.s.inFlight && (len(live) == 0 || w.s.rng.IntN(2) == 0) {
 			r := row
 			next, stop := iter.Pull(resumable(func(yield func(struct{}) bool) {
-				outcome, fine := (&simWorker{w.s, yield}).settle(j, h, k, r)
+				outcome, fine := (&simWorker{w.s, yield, w.marked}).settle(j, h, k, r)
 				if ok = ok && fine; fine {
 					counts[outcome]++
 				}
@@ -397,15 +399,15 @@ func (w *simWorker) settle(j *simJob, h simHead, k, row int) (outcome Outcome, o
 	write := Write{Key: r.key, Slot: h.slot, Epoch: h.epoch, Row: int64(row), Chunk: k, Hash: r.hash, Rules: &j.rules, Expect: r.expect}
 	action, outcome, seen := Apply, Created, Register{}
 	for {
-		if action == Displace && w.s.mutant != markAfter && w.s.mutant != noMark {
-			w.call(func() { j.chunks[seen.Own.Chunk].again = true })
+		if action == Displace && w.s.mutant != markAfter {
+			w.mark(j, seen.Own.Chunk)
 		}
 		var refused *Register
 		var existed bool
 		w.call(func() { refused, existed = w.s.write(write, action, seen) })
 		if refused == nil {
 			if action == Displace && w.s.mutant == markAfter {
-				w.call(func() { j.chunks[seen.Own.Chunk].again = true })
+				w.mark(j, seen.Own.Chunk)
 			}
 			if action == Apply && existed {
 				outcome = Updated
@@ -425,6 +427,15 @@ func (w *simWorker) settle(j *simJob, h simHead, k, row int) (outcome Outcome, o
 			outcome = Created
 		}
 	}
+}
+
+// mark has a chunk run again. Once per claim is enough.
+func (w *simWorker) mark(j *simJob, chunk int) {
+	if w.marked[chunk] || w.s.mutant == noMark {
+		return
+	}
+	w.call(func() { j.chunks[chunk].again = true })
+	w.marked[chunk] = true
 }
 
 // refusalOf is the code that a row with this outcome is quarantined for, if any.
