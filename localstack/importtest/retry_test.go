@@ -1,6 +1,7 @@
 package importtest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -208,6 +209,30 @@ func TestOneSuccessor(t *testing.T) {
 	}
 	w.drain(made[0])
 	w.audit(t)
+}
+
+// TestRetryDiesAtEveryCall: the client repeats its request, and there is one successor.
+func TestRetryDiesAtEveryCall(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; ; n++ {
+			w := newWorld(t)
+			old := w.ended(job.Failed)
+			ctx, cancel := context.WithCancel(t.Context())
+			kill := &killer{next: direct{w.server}, at: n, after: after, cancel: cancel}
+			in := intent()
+			_, first := w.service(w.storeThrough(kill), w.files, w).Retry(ctx, w.caller, in, "req", old.ID, nil)
+			cancel()
+			got, err := w.jobs.Retry(t.Context(), w.caller, in, "req", old.ID, nil)
+			if err != nil || got.Job.RetryOf != old.ID || w.job(old.ID).RetriedBy != got.Job.ID {
+				t.Fatalf("killed at call %d (after it: %v): then %+v: %v", n, after, got.Job, err)
+			}
+			w.drain(got.Job.ID)
+			w.audit(t)
+			if first == nil {
+				break
+			}
+		}
+	}
 }
 
 func TestRetryIsRefused(t *testing.T) {
