@@ -258,16 +258,21 @@ func randomStaging(t *testing.T, seed uint64, verbose bool) {
 		before := w.grown()
 		r := everyRule[rng.IntN(len(everyRule))]
 		change := [][]func(*job.ImportSpec){{allOrNothing}, {allOrNothing}, {dryRun}, {dryRun, allOrNothing}}[rng.IntN(4)]
-		u := newVersioned(w, rng, r, change...)
-		if rng.IntN(2) == 0 { // else hardly one file is good enough to be committed
-			u = uploadBy(w, rng, r, good[r.conflict], change...)
-		}
+		u := staging(w, rng, r, change)
 		s.run([]*upload{u})
 		w.checkStaging(t, u, r, before)
 		if t.Failed() || verbose {
 			t.Logf("go test ./importtest -run TestRandomStaging -v -seed %d: %s %q\n%s", seed, r, u.body, strings.Join(s.trace, "\n"))
 		}
 	})
+}
+
+// staging uploads a random file, or one that is good enough to be committed, which hardly one of the others is.
+func staging(w *world, rng *rand.Rand, r rule, change []func(*job.ImportSpec)) *upload {
+	if rng.IntN(2) == 0 {
+		return newVersioned(w, rng, r, change...)
+	}
+	return uploadBy(w, rng, r, good[r.conflict], change...)
 }
 
 func (w *world) checkStaging(t *testing.T, u *upload, r rule, before map[string]stored) {

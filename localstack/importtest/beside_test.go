@@ -38,10 +38,7 @@ func randomBeside(t *testing.T, seed uint64, verbose bool) {
 		for range 2 + rng.IntN(3) {
 			r := everyRule[rng.IntN(len(everyRule))]
 			change := [][]func(*job.ImportSpec){nil, nil, nil, {dryRun}, {allOrNothing}}[rng.IntN(5)]
-			u := newVersioned(w, rng, r, change...)
-			if len(change) > 0 && rng.IntN(2) == 0 {
-				u = uploadBy(w, rng, r, good[r.conflict], change...)
-			}
+			u := staging(w, rng, r, change)
 			ups, rules, said = append(ups, u), append(rules, r), append(said, fmt.Sprintf("%s %d %q", r, len(change), u.body))
 		}
 		s.run(ups)
