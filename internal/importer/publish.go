@@ -22,18 +22,22 @@ func (im *Importer) publish(ctx context.Context, j job.Job, accepted int64) (job
 		}
 		j.CommittedAt = at
 	}
-	for j.Copied.Shard < record.Shards {
+	for at := j.Copied; at.Shard < record.Shards; {
 		if timeUp(ctx) {
 			return j, errYield
 		}
-		to, err := im.copyPage(ctx, j)
+		to, err := im.copyPage(ctx, j, at)
 		if err != nil {
 			return j, err
 		}
-		if err := im.Store.SaveCopied(ctx, j, to); err != nil {
+		at = to
+		if at.Rows == j.Copied.Rows { // the end of a shard costs nothing to find again
+			continue
+		}
+		if err := im.Store.SaveCopied(ctx, j, at); err != nil {
 			return j, fmt.Errorf("keep how far rows are copied: %w", err)
 		}
-		j.Copied = to
+		j.Copied = at
 	}
 	if j.Copied.Rows != accepted {
 		return j, fmt.Errorf("ledger of job %s: %d rows were copied, %d were accepted", j.ID, j.Copied.Rows, accepted)
@@ -42,8 +46,7 @@ func (im *Importer) publish(ctx context.Context, j job.Job, accepted int64) (job
 }
 
 // copyPage copies the next rows of a shard and gives the place behind them.
-func (im *Importer) copyPage(ctx context.Context, j job.Job) (job.Copied, error) {
-	at := j.Copied
+func (im *Importer) copyPage(ctx context.Context, j job.Job, at job.Copied) (job.Copied, error) {
 	rows, err := im.Records.Staged(ctx, j, at.Shard, at.Key, j.Plan.BatchRows)
 	if err != nil {
 		return at, err
