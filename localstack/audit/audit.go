@@ -223,6 +223,9 @@ func (s *stored) checkEnded(pk string, j job.Job, chunks []importer.Chunk) {
 	if r.RowsTotal != nil && *r.RowsTotal != rows || r.RowsPlanned != rows || r.Counters.Settled()+r.RowsUnprocessed != rows {
 		s.complain("%s: %d rows, accounted for %d and %d unprocessed", j.ID, rows, r.Counters.Settled(), r.RowsUnprocessed)
 	}
+	if s.adrift(j) {
+		return
+	}
 	s.checkApplied(j, sum)
 	if j.RowsOf != "" {
 		s.checkRetried(pk, j, chunks, sum)

@@ -30,6 +30,22 @@ func (s *stored) home(j job.Job) (items []item, slot string) {
 	return s.recordsOf(j), fmt.Sprint(j.Slot)
 }
 
+// adrift tells that a dry run, which holds no slot but its own, had its records change under it. Its rows are
+// judged by one call and staged by the next: a row that was refused in between may be staged all the same by
+// a worker that was frozen. Nothing comes of it, for a dry run copies nothing.
+func (s *stored) adrift(j job.Job) bool {
+	if !j.Spec.DryRun {
+		return false
+	}
+	for _, o := range s.jobs {
+		beside := o.ID != j.ID && o.Tenant == j.Tenant && o.Spec.Dataset == j.Spec.Dataset && !o.Staged() && o.Epoch != 0
+		if beside && o.StartedAt.Before(j.FinishedAt) && (!o.Status.Terminal() || o.FinishedAt.After(j.StartedAt)) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkStaged checks that what was staged goes by itself one day and belongs to a job, that a job which did
 // not commit left no trace in the records, and that one which did left every row it staged.
 func (s *stored) checkStaged() {

@@ -1,6 +1,7 @@
 package importtest
 
 import (
+	"context"
 	"testing"
 
 	"pintu/internal/dataset"
@@ -27,9 +28,19 @@ func (w writes) try(write importer.Write, a importer.Action, seen importer.Regis
 // settle repeats a row until its outcome is known.
 func (w writes) settle(write importer.Write) importer.Outcome {
 	w.t.Helper()
+	return w.settleIn(w.store.WriteRecord, write)
+}
+
+type put func(context.Context, importer.Write, importer.Action, importer.Register) (*importer.Register, bool, error)
+
+func (w writes) settleIn(to put, write importer.Write) importer.Outcome {
+	w.t.Helper()
 	action, outcome, seen := importer.Apply, importer.Created, importer.Register{}
 	for {
-		refused := w.try(write, action, seen)
+		refused, _, err := to(w.t.Context(), write, action, seen)
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		if refused == nil {
 			return outcome
 		}
@@ -76,5 +87,27 @@ func TestEqualRowsChangeNothing(t *testing.T) {
 	w.settle(w.row(3, 5, 0, 'y', importer.Rules{}, 0))
 	if got := w.settle(w.row(4, 1, 1, 'x', importer.Rules{OnConflict: importer.IfUnchanged, Beside: []int64{3}}, 1)); got == importer.Conflict {
 		t.Error("a record that nobody changed is a conflict")
+	}
+}
+
+// A dry run holds no slot but its own: another import may write a record after a row of the dry run has taken
+// its key. The other rows of that key are judged by the record as the first one found it.
+func TestStagedRowGoesBeforeALaterRecord(t *testing.T) {
+	w := writes{newWorld(t)}
+	rules := importer.Rules{OnConflict: importer.Reject}
+	dry := func(row int64) importer.Outcome {
+		return w.settleIn(w.store.StageRecord, w.row(3, row, 0, 'y', rules, 0))
+	}
+	if got := dry(5); got != importer.Created {
+		t.Fatalf("first row: %v", got)
+	}
+	w.settle(w.row(4, 1, 1, 'x', importer.Rules{}, 0))
+	for row, want := range map[int64]importer.Outcome{5: importer.Created, 9: importer.Duplicate} {
+		if got := dry(row); got != want {
+			t.Errorf("row %d: %v, want %v", row, got, want)
+		}
+	}
+	if got := dry(2); got != importer.Created {
+		t.Errorf("a smaller row: %v", got)
 	}
 }

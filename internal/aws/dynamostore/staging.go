@@ -50,7 +50,13 @@ func (s *Store) StageRecord(ctx context.Context, w importer.Write, a importer.Ac
 			return nil, false, err
 		}
 		stored.Own = nil // entries of the dataset's register are none of the staged row's
-		if action, _ := importer.Decide(w, stored); stored.Hash != nil || action != importer.Apply {
+		action, _ := importer.Decide(w, stored)
+		if action == importer.Settled { // a conflict, unless a row of this job has the key: then the record as that one found it counts
+			if own, err := s.stagedEntry(ctx, w); err != nil || own != nil {
+				return &importer.Register{Own: own}, false, err
+			}
+		}
+		if stored.Hash != nil || action != importer.Apply {
 			return &stored, false, nil
 		}
 	}
@@ -97,6 +103,15 @@ func (s *Store) judge(ctx context.Context, w importer.Write) (importer.Register,
 		return importer.Register{}, unavailable("read record", err)
 	}
 	return registerOf(out.Item, w.Slot), nil
+}
+
+// stagedEntry is the entry of the row that holds a key in the job's own partition, nil when none does.
+func (s *Store) stagedEntry(ctx context.Context, w importer.Write) (*importer.Entry, error) {
+	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.records, Key: stageKey(w.Tenant, w.JobID, w.Key).item(), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, unavailable("read staged row", err)
+	}
+	return entryOf(out.Item, 0), nil
 }
 
 // Staged reads a page of staged rows in order of their keys, strongly consistent.
